@@ -2,7 +2,7 @@ import Testing
 
 @testable import BuckiaApply
 
-/// Where the sequence of a table continues.
+/// The start of a table's sequence.
 @Suite struct KeyRangesTests {
   private static let block: Int64 = 1 << 20
   private static let epoch: Int64 = 1 << 40

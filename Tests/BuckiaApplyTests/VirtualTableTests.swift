@@ -302,7 +302,7 @@ import TestSupport
 
   // MARK: Applying
 
-  @Test("Conflicts on virtual tables are like those of any table", arguments: [ConflictPolicy.keepLocal, .takeIncoming])
+  @Test("Conflicts on virtual tables are those of any table", arguments: [ConflictPolicy.keepLocal, .takeIncoming])
   func conflicts(policy: ConflictPolicy) throws {
     let files = try Files(Self.all, Self.olderRows, Self.edits)
     let target = try files.target(

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The benchmark suite")
 struct BenchmarkSuiteTests {
-  @Test("Every part has comparisons, and each comparison an id of its own that file names can have")
+  @Test("Every part has comparisons, and each comparison a unique id that is valid in file names")
   func ids() {
     let entries = BenchmarkSuite.entries(rows: Record.fullRows)
     #expect(Set(entries.map(\.part)) == Set(Part.allCases))
@@ -16,7 +16,7 @@ struct BenchmarkSuiteTests {
     #expect(ids.allSatisfy { $0.wholeMatch(of: /[a-z0-9-]+/) != nil })
   }
 
-  @Test("Measuring leaves a record and no failure")
+  @Test("Measuring writes a record and no failure")
   func measure() throws {
     let folder = try TemporaryFolder()
     try Self.measure("inserts-integer-key", into: folder.path)
@@ -27,10 +27,10 @@ struct BenchmarkSuiteTests {
     #expect(try Failure.all(beside: folder.path).isEmpty)
   }
 
-  @Test("A comparison that cannot be measured leaves its reason")
+  @Test("A comparison that cannot be measured writes the reason")
   func failure() throws {
     let folder = try TemporaryFolder()
-    // No disk has room for that many rows.
+    // No disk has room for this many rows.
     try Self.measure("memory-difference", into: folder.file("records"), rows: 1 << 40)
     #expect(try Record.all(in: folder.file("records")).isEmpty)
     let failures = try Failure.all(beside: folder.file("records"))
@@ -39,7 +39,7 @@ struct BenchmarkSuiteTests {
   }
 
   @Test(
-    "What cannot be measured is refused",
+    "Wrong arguments are refused",
     arguments: [["nothing"], ["inserts-text-key", "--rows", "1999"], ["inserts-text-key", "--rounds", "0"]])
   func refusals(arguments: [String]) throws {
     let folder = try TemporaryFolder()

@@ -26,7 +26,7 @@ struct ComparisonRunTests {
     }
   }
 
-  @Test("Every implementation works once a round, and the order turns around")
+  @Test("Every implementation runs once a round, in alternating order")
   func order() throws {
     let diary = Diary()
     let names = ["a", "b", "c"]
@@ -37,7 +37,7 @@ struct ComparisonRunTests {
     #expect(run.result.series.map(\.name.rawValue) == names)
   }
 
-  @Test("Implementations that arrive at different rows are no comparison")
+  @Test("Implementations with different resulting rows cannot be compared")
   func differentResults() throws {
     let run = try ComparisonRun(
       comparison([implementation("a"), implementation("judge", content: nil), implementation("b", content: 2)]))
@@ -46,7 +46,7 @@ struct ComparisonRunTests {
     #expect(error.description.contains("b arrived at other rows than a"))
   }
 
-  @Test("Each run has an empty folder of its own, and none stays behind")
+  @Test("Each run has an empty folder, and none is left behind")
   func folders() throws {
     let diary = Diary()
     let parent = try ScratchFolder()
@@ -64,7 +64,7 @@ struct ComparisonRunTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: parent.path).isEmpty)
   }
 
-  @Test("Figures compare medians, and know which way is better")
+  @Test("Figures compare medians, and know which direction is better")
   func figures() throws {
     let figures = [
       Figure(.speed, of: "fast", against: "slow", target: 3), Figure(.share, of: "fast", against: "slow", target: 0.2),
@@ -82,7 +82,7 @@ struct ComparisonRunTests {
   }
 
   @Test(
-    "The median is the value in the middle",
+    "The median is the middle value",
     arguments: zip([[3.0], [3, 1], [5, 1, 3], [1, 100, 2, 3]], [3.0, 2, 3, 2.5]))
   func median(values: [Double], expected: Double) throws {
     let diary = Diary()
@@ -99,7 +99,7 @@ struct ComparisonRunTests {
     #expect(run.result.median(of: "nobody") == nil)
   }
 
-  @Test("What was measured survives being written down")
+  @Test("A measurement can be encoded and decoded")
   func coding() throws {
     let figures = [Figure(.extraPerItem(items: 3), of: "a", against: "b", target: 0.1)]
     let implementations = [implementation("a", measures: 1), implementation("b", measures: 2)]
@@ -112,7 +112,7 @@ struct ComparisonRunTests {
   }
 
   @Test(
-    "Values are told with three digits, in the unit that fits",
+    "Values are printed with three digits, in a suitable unit",
     arguments: [(0.000_012, "12.0 µs"), (0.0123, "12.3 ms"), (0.9, "900 ms"), (1.234, "1.23 s"), (61, "61.0 s")])
   func seconds(value: Double, text: String) {
     #expect(MeasuredUnit.seconds.text(value) == text)

@@ -42,7 +42,7 @@ struct HostTests {
     #expect(run.result.median(of: .fromC) == 2)
   }
 
-  @Test("A host that does nothing is no comparison", arguments: HostCall.allCases)
+  @Test("A host that does nothing is not compared", arguments: HostCall.allCases)
   func idle(call: HostCall) throws {
     let idle = HostProgram(.fromC) { _, count in Array(repeating: 0.001, count: count) }
     let run = try ComparisonRun(Self.calls(call, repetitions: 1, other: idle))
@@ -51,7 +51,7 @@ struct HostTests {
     #expect(error.description.contains("\(ImplementationName.fromC)"))
   }
 
-  @Test("A program has to print as many times as it was asked for", arguments: ["0.5", "0.5 x", "0.5 -1", ""])
+  @Test("A program must print the requested number of measurements", arguments: ["0.5", "0.5 x", "0.5 -1", ""])
   func printedTimes(output: String) throws {
     let echo = try #require(ChildProcess.find("echo"))
     #expect(try ChildProcess(echo, ["0.5", "9.1e-05"]).seconds(2) == [0.5, 0.000_091])
@@ -60,7 +60,7 @@ struct HostTests {
     #expect(error.description.contains("did not say how long it took"))
   }
 
-  @Test("What is not built or installed is left out, with a sentence")
+  @Test("Hosts that are not built or installed are left out, with a sentence")
   func missing() throws {
     let folder = try ScratchFolder()
     let hosts = try Hosts.find(for: .diff, in: folder, environment: ["BUCKIA_BENCH_LIBRARY": folder.file("library")])

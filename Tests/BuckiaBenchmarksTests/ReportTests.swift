@@ -35,7 +35,7 @@ struct ReportTests {
       date: Date(timeIntervalSince1970: 1_700_000_000))
   }
 
-  @Test("A target is met or not, and what was not measured is not judged", arguments: [(2.0, true), (4.0, false)])
+  @Test("A target is met or not, and is not judged without a measurement", arguments: [(2.0, true), (4.0, false)])
   func targets(seconds: Double, isMet: Bool) throws {
     let table = TargetTable([try Self.record(seconds: seconds)])
     #expect(table.rows.map(\.isMet) == [isMet])
@@ -44,7 +44,7 @@ struct ReportTests {
     #expect(table.markdown.last?.hasSuffix(isMet ? "| yes |" : "| no |") == true)
   }
 
-  @Test("The document says on what, how large, against whom and what came of it")
+  @Test("The document names the machine, the sizes, the alternatives and the results")
   func document() throws {
     let records = [try Self.record()]
     let text = ResultsDocument(run: try Self.run(records), records: records, failures: [], charts: []).text
@@ -62,7 +62,7 @@ struct ReportTests {
         "scaled to 100,000 rows"))
   }
 
-  @Test("What failed is named with its reason")
+  @Test("A failure is named with its reason")
   func failures() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("records-\(UUID().uuidString)").path
     #expect(try Failure.all(beside: folder).isEmpty)
@@ -75,7 +75,7 @@ struct ReportTests {
     #expect(text.contains("- a comparison: a program is missing"))
   }
 
-  @Test("The README keeps everything but what stands between the marks")
+  @Test("The README keeps everything outside the marks")
   func readme() throws {
     let records = [try Self.record()]
     let section = ReadmeSection(run: try Self.run(records), records: records)
@@ -92,7 +92,7 @@ struct ReportTests {
     }
   }
 
-  @Test("Calls from other languages are told beside those in Swift, in the document and in the README")
+  @Test("Calls from other languages are listed beside those in Swift, in the document and the README")
   func hosts() throws {
     let full = try #require(
       BenchmarkSuite.entries(rows: Record.fullRows).first { $0.comparison.id == "host-large-apply" }?.comparison)
@@ -139,7 +139,7 @@ struct ReportTests {
     let width = try #require(svg.firstMatch(of: /width="([0-9.]+)" height/).flatMap { Double($0.1) })
     for match in svg.matches(of: /class="(\w+)" x="([0-9.]+)" y="[0-9.]+">([^<]+)</) {
       let x = try #require(Double(match.2))
-      // The narrowest letters of usual fonts take half their size.
+      // The narrowest letters of usual fonts are half as wide as their size.
       let length = Double(match.3.count) * 6
       if match.1 == "label" { #expect(x - length > 0, "\(match.3)") } else { #expect(x + length < width, "\(match.3)") }
     }

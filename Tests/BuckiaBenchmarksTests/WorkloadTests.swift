@@ -28,19 +28,19 @@ struct WorkloadTests {
     ("difference by rows", { .difference($0, rows: rows, changed: .onePercent) { ([$0.rowDiff], []) } }),
   ]
 
-  @Test("What does not fit into memory goes into the temporary folder")
+  @Test("Files that do not fit into memory are written to the temporary folder")
   func noRoomInMemory() throws {
     let folder = try ScratchFolder.inMemory(roomFor: .max)
     #expect(folder.path.hasPrefix(FileManager.default.temporaryDirectory.path))
   }
 
   @Test(
-    "Every implementation arrives at the same rows, for every shape of table", arguments: TableShape.allCases,
+    "Every implementation gets the same rows, for every shape of table", arguments: TableShape.allCases,
     comparisons.map(\.name))
   func agreement(shape: TableShape, name: String) throws {
     let make = try #require(Self.comparisons.first { $0.name == name }?.make)
     let run = try ComparisonRun(make(shape))
-    // Throws when two implementations differ.
+    // Throws if two implementations differ.
     try run.round()
     #expect(run.result.series.count >= 2)
     #expect(run.result.series.allSatisfy { $0.values.count == 1 && $0.values[0] > 0 })
@@ -49,7 +49,7 @@ struct WorkloadTests {
     #expect(!run.result.numbers.isEmpty)
   }
 
-  @Test("Small files lead to the rows that they hold, one by one and together")
+  @Test("Small files give the rows that they contain, one by one and together")
   func smallFiles() throws {
     let run = try ComparisonRun(.smallFiles(5, rowsPerFile: 3))
     try run.round()
@@ -57,7 +57,7 @@ struct WorkloadTests {
     #expect(run.result.numbers.count == 2)
   }
 
-  @Test("What sealing costs is measured, in time and in bytes")
+  @Test("The cost of sealing is measured, in time and in bytes")
   func sealing() throws {
     for (comparison, count) in [
       (Comparison.sealing(rows: 3, count: 2), 2), (.sealing(rows: 300, count: 1), 2),
@@ -70,7 +70,7 @@ struct WorkloadTests {
     }
   }
 
-  @Test("Large databases are as large as they are said to be, and as many rows differ as should")
+  @Test("Large databases have the stated size and number of different rows")
   func largePair() throws {
     let folder = try ScratchFolder()
     let equal = try LargePair(rows: 1_000, changed: nil, in: folder)
@@ -88,14 +88,14 @@ struct WorkloadTests {
     #expect(try TestDatabases.rows(query, on: equal.older) == older)
   }
 
-  @Test("Comparisons have names that files can have, each its own")
+  @Test("Comparisons have unique names that are valid in file names")
   func names() {
     let ids = ShortSuite.comparisons(rows: 100).map(\.id)
     #expect(Set(ids).count == ids.count)
     #expect(ids.allSatisfy { $0.wholeMatch(of: /[a-z0-9-]+/) != nil })
   }
 
-  @Test("A hash tells tables apart by their values and storage classes, not by the order of rows")
+  @Test("A hash distinguishes tables by their values and storage classes, not by the order of rows")
   func hash() throws {
     let folder = try TemporaryFolder()
     func hash(_ rows: String) throws -> UInt64 {

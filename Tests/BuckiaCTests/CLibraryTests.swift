@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Programs in C that use the library, as others do.
+/// C programs that use the library like those of other people.
 @Suite("The library for C", .disabled(if: CProgram.obstacle != nil, "\(CProgram.obstacle ?? "")"))
 struct CLibraryTests {
   @Test(
-    "Two people exchange changes, on connections that the program has opened itself",
+    "Two people exchange changes, on connections opened by the program",
     arguments: CProgram.Linkage.available)
   func exchange(linkage: CProgram.Linkage) throws {
     let folder = try TemporaryFolder()
@@ -16,21 +16,21 @@ struct CLibraryTests {
     #expect(output.hasSuffix("done\n"))
   }
 
-  @Test("Wrong arguments are told, failing callbacks stop a call, and threads have errors of their own")
+  @Test("Wrong arguments are reported, failing callbacks stop a call, and each thread has its own error")
   func misuse() throws {
     let folder = try TemporaryFolder()
     #expect(try CProgram.run("misuse", in: folder) == "done\n")
   }
 
   @Test(
-    "A connection of another copy of SQLite is refused, until that copy is handed over",
+    "A connection of another copy of SQLite is refused, until that copy is passed",
     .disabled(if: LoadedSQLite.obstacle != nil, "\(LoadedSQLite.obstacle ?? "")"))
   func copies() throws {
     let folder = try TemporaryFolder()
     #expect(try CProgram.run("copies", in: folder) == "done\n")
   }
 
-  @Test("The documents are those that the command prints")
+  @Test("The JSON documents equal those of the command")
   func sameDocuments() throws {
     let folder = try TemporaryFolder()
     let output = try CProgram.run("documents", in: folder)
@@ -52,7 +52,7 @@ struct CLibraryTests {
     #expect(output.split(separator: "\n").count == 8, "\(output)")
   }
 
-  /// A document without what differs from run to run: the ids of undos that were only tried, and times.
+  /// A document without the values that differ between runs: ids of dry-run undos, and times.
   private static func object(_ text: String) throws -> NSDictionary {
     let document = try JSONSerialization.jsonObject(with: Data(text.utf8))
     let object = try #require(without(document) as? [String: Any], "\(text)")

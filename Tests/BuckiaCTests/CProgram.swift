@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A C program of this folder, compiled against the library that was built beside the tests.
+/// A C program in this folder, compiled against the library built with the tests.
 struct CProgram {
   struct Failure: Error, CustomStringConvertible { let description: String }
 
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  /// The file of a path in the package.
+  /// The path of a file in the package.
   static func file(_ path: String) -> String { root.appendingPathComponent(path).path }
 
   /// The header of the library.
@@ -17,7 +17,7 @@ struct CProgram {
     get throws { try String(contentsOfFile: file("Sources/CBuckia/include/buckia.h"), encoding: .utf8) }
   }
 
-  /// Where the build puts what it has built.
+  /// The folder with the build's products.
   static var products: String {
     get throws {
       try URL(fileURLWithPath: BuiltProduct.path(of: libraryName)).deletingLastPathComponent().path
@@ -30,33 +30,33 @@ struct CProgram {
     static let libraryName = "libBuckiaC.so"
   #endif
 
-  /// The library as the build has it for debugging.
+  /// The library in the debug build.
   static var library: String { get throws { try "\(products)/\(libraryName)" } }
 
-  /// True if `make library` has built the library, with the header that there is now.
+  /// True if `make library` has built the library with the current header.
   static let hasLibrary = FileManager.default.contentsEqual(
     atPath: file(".build/library/buckia.h"), andPath: file("Sources/CBuckia/include/buckia.h"))
 
-  /// Why no C program can be compiled here; nil where one can. Clang comes with Swift.
+  /// Why no C program can be compiled here; nil if one can. Clang comes with Swift.
   static let obstacle: String? = ProgramRun.path(of: "clang") == nil ? "clang is not on the PATH" : nil
 
-  /// Which library a program is linked with.
+  /// The library that a program is linked with.
   enum Linkage: String, Sendable {
-    /// The one that the build of the tests has made.
+    /// The library built with the tests.
     case debug
-    /// The shared one of `make library`.
+    /// The shared library of `make library`.
     case shared
-    /// The static one of `make library`.
+    /// The static library of `make library`.
     case `static`
 
-    /// Those that have been built.
+    /// The libraries that exist.
     static let available = [debug] + (CProgram.hasLibrary ? [shared, `static`] : [])
 
     private var built: String {
       CProgram.file(".build/library/libbuckia.\(self == .static ? "a" : CProgram.libraryName.split(separator: ".")[1])")
     }
 
-    /// What the linker is told.
+    /// The linker's arguments.
     fileprivate var arguments: [String] {
       get throws {
         let libraries = ["-lsqlite3", "-lpthread", "-ldl"]
@@ -71,9 +71,9 @@ struct CProgram {
     }
   }
 
-  /// Compiles a program of `Programs`, runs it in an empty folder, and returns what it prints.
+  /// Compiles a program in `Programs`, runs it in an empty folder, and returns its output.
   ///
-  /// - Throws: `Failure` with its output when it does not compile, or does not end with 0.
+  /// - Throws: `Failure` with the output if the program does not compile, or does not exit with 0.
   static func run(_ name: String, in folder: TemporaryFolder, linkage: Linkage = .debug) throws -> String {
     let program = folder.file(name)
     try run(
@@ -87,7 +87,7 @@ struct CProgram {
     return try run(program, [folder.file(work)])
   }
 
-  /// Runs a tool, or a program by its path, and returns what it prints.
+  /// Runs a tool, or a program by its path, and returns its output.
   @discardableResult
   static func run(_ tool: String, _ arguments: [String]) throws -> String {
     guard let path = tool.hasPrefix("/") ? tool : ProgramRun.path(of: tool) else {

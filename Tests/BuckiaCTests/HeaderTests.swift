@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `buckia.h` promises, and what the library has.
+/// Compares the declarations in `buckia.h` with the library.
 @Suite("The header for C")
 struct HeaderTests {
   /// The functions that the header declares.
@@ -20,9 +20,9 @@ struct HeaderTests {
     for name in declared.sorted() { #expect(dlsym(library, name) != nil, "\(name)") }
   }
 
-  /// What programs were compiled with: a function that goes, or changes what it takes, needs another
+  /// Compiled programs depend on these functions: removing one, or changing its parameters, needs another
   /// BUCKIA_ABI_VERSION.
-  @Test("The functions of version 1 are all there")
+  @Test("The functions of version 1 all exist")
   func firstVersion() throws {
     let first = """
       abi_version version version_text free error_status error_code error_message error_path error_json error_free
@@ -38,7 +38,7 @@ struct HeaderTests {
 
   #if os(Linux)
     @Test(
-      "The library that `make library` has built exports these functions, and nothing else",
+      "The library built by `make library` exports these functions, and nothing else",
       .enabled(if: CProgram.hasLibrary))
     func exports() throws {
       let library = CProgram.file(".build/library/libbuckia.so")
@@ -48,7 +48,7 @@ struct HeaderTests {
   #endif
 
   @Test(
-    "It is good for C99 and C++11, by itself", .disabled(if: CProgram.obstacle != nil, "\(CProgram.obstacle ?? "")"),
+    "The header alone is valid in C99 and C++11", .disabled(if: CProgram.obstacle != nil, "\(CProgram.obstacle ?? "")"),
     arguments: [["c", "-std=c99"], ["c++", "-std=c++11"]])
   func languages(language: [String]) throws {
     let folder = try TemporaryFolder()
@@ -61,7 +61,7 @@ struct HeaderTests {
       ])
   }
 
-  @Test("The samples of the article are part of the programs that the tests run")
+  @Test("The samples in the article are part of the programs that the tests run")
   func samples() throws {
     func lines(_ path: String) throws -> [String] {
       try String(contentsOfFile: CProgram.file(path), encoding: .utf8).split(separator: "\n").map {

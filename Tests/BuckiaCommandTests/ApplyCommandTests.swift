@@ -3,10 +3,10 @@ import SQLiteConnections
 import Testing
 
 @Suite("buckia apply, log, conflicts, verify, init and doctor")
-struct ApplyVerbTests {
+struct ApplyCommandTests {
   /// Anna's changes as a diff file in `inbound`, and Ben's database, in which he changed the same row.
   private func annaAndBen() throws -> (bench: Workbench, id: String) {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try FileManager.default.createDirectory(atPath: bench.path("inbound"), withIntermediateDirectories: true)
     try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("ben.db"))
     try bench.sql("ben.db", "UPDATE notes SET text = 'Ben' WHERE id = 2; INSERT INTO notes VALUES(10, 'mine')")

@@ -3,7 +3,7 @@ import SQLiteConnections
 import Testing
 
 @Suite("buckia bench")
-struct BenchVerbTests {
+struct BenchCommandTests {
   /// A realistic database: references, a trigger, a view, a table without a key, and an empty table.
   private static func notes() throws -> Workbench {
     let bench = try Workbench()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia blame")
-struct BlameVerbTests {
+struct BlameCommandTests {
   private let bench: Workbench
 
   /// Anna has notes, which she shares with Ben, who knows and trusts her.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia changeset and show, on raw changesets")
-struct ChangesetVerbTests {
+struct ChangesetCommandTests {
   /// A database, two days of changes, and the state before them.
   private func twoDays() throws -> Workbench {
     let bench = try Workbench()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia changeset rebase")
-struct ChangesetRebaseVerbTests {
+struct ChangesetRebaseCommandTests {
   /// A database, and the changes that two people have recorded on copies of it.
   private func twoPeople() throws -> Workbench {
     let bench = try Workbench()

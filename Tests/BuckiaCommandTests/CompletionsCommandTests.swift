@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("buckia completions")
-struct CompletionsVerbTests {
+struct CompletionsCommandTests {
   @Test(
     "bash completes commands, options and the values of options",
     .enabled(if: FileManager.default.fileExists(atPath: "/bin/bash")))

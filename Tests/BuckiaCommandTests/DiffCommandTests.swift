@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia diff")
-struct DiffVerbTests {
+struct DiffCommandTests {
   /// Two databases: one row changed, one deleted and one inserted, with a new column and a new table.
   static func pair() throws -> Workbench {
     let bench = try Workbench()
@@ -57,7 +57,7 @@ struct DiffVerbTests {
     ).play(on: Self.pair())
   }
 
-  @Test("Virtual tables with their own rows are compared like other tables, without a remark about the method")
+  @Test("Virtual tables with their own rows are compared like other tables, and the method is not reported")
   func virtualTables() throws {
     let bench = try Workbench()
     try bench.sql(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("Databases in git", .enabled(if: GitRepository.isAvailable, GitRepository.requirement))
-struct GitVerbTests {
+struct GitCommandTests {
   private static let notes =
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT); INSERT INTO notes VALUES (1, 'one'), (2, 'two'), (3, 'three')"
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite("buckia identity and contact")
-struct IdentityVerbTests {
+struct IdentityCommandTests {
   private let bench: Workbench
 
   init() throws { bench = try Workbench() }

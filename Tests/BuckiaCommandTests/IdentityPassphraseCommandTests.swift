@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia identity passphrase")
-struct IdentityPassphraseVerbTests {
+struct IdentityPassphraseCommandTests {
   private let bench: Workbench
 
   init() throws {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia init, and its effects on databases")
-struct InitVerbTests {
+struct InitCommandTests {
   private let bench: Workbench
 
   init() throws { bench = try Workbench() }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia invite and accept")
-struct InviteVerbTests {
+struct InviteCommandTests {
   private let bench: Workbench
 
   init() throws {

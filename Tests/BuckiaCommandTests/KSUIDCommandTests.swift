@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia ksuid")
-struct KSUIDVerbTests {
+struct KSUIDCommandTests {
   @Test("show prints when an id was made")
   func shows() throws {
     try Transcript(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia log")
-struct LogVerbTests {
+struct LogCommandTests {
   private let bench: Workbench
 
   init() throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("buckia merge") struct MergeVerbTests {
+@Suite("buckia merge") struct MergeCommandTests {
   private static func bench() throws -> Workbench {
     let bench = try Workbench()
     try bench.sql(

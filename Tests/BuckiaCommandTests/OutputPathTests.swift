@@ -5,7 +5,7 @@ import Testing
 struct OutputPathTests {
   @Test("A missing folder is created, and the file is named by its id", arguments: [false, true])
   func newFolder(raw: Bool) throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     let options = raw ? ["--raw", "--tables", "tags", "--method", "rows"] : []
     if raw { try bench.sql("old.db", "CREATE TABLE tags(name TEXT PRIMARY KEY)") }
     let document = try bench.buckia(["diff", "old.db", "new.db", "-o", "out/box/", "--json"] + options).json
@@ -18,7 +18,7 @@ struct OutputPathTests {
 
   @Test("Without changes, no folder is created")
   func nothing() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     #expect(try bench.buckia(["diff", "old.db", "old.db", "-o", "outbox"]).status == 0)
     #expect(try bench.names() == ["new.db", "old.db"])
   }
@@ -26,7 +26,7 @@ struct OutputPathTests {
   @Test(
     "A known extension and an existing file name the file itself", arguments: ["a.bdiff", "a.changeset", "there"])
   func file(name: String) throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try Data("old".utf8).write(to: bench.folder.appendingPathComponent("there"))
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", name, "--force"]).status == 0)
     #expect(try bench.names().contains(name))
@@ -36,7 +36,7 @@ struct OutputPathTests {
 
   @Test("An existing folder is used whatever its name, and a file in the way is named")
   func odd() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try FileManager.default.createDirectory(atPath: bench.path("box.bdiff"), withIntermediateDirectories: true)
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "box.bdiff"]).status == 0)
     #expect(try bench.names(in: "box.bdiff").count == 1)
@@ -49,7 +49,7 @@ struct OutputPathTests {
     "- is standard output: the file goes there alone, and messages go to standard error",
     arguments: [false, true])
   func standardOutput(raw: Bool) throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
     let options = raw ? ["--raw"] : []
     // The bytes are no text: the shell writes them to a file.
@@ -67,7 +67,7 @@ struct OutputPathTests {
 
   @Test("Diff files under other names are reported with advice, and applied when named")
   func misnamed() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try FileManager.default.createDirectory(atPath: bench.path("inbound"), withIntermediateDirectories: true)
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "inbound/x.bdiff"]).status == 0)
     try FileManager.default.moveItem(
@@ -103,7 +103,7 @@ struct OutputPathTests {
 
   @Test("Output made from a private file is private, and from a readable file readable", arguments: [0o600, 0o644])
   func permissions(of permissions: Int) throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
     func protect(_ name: String) throws {
       try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: bench.path(name))

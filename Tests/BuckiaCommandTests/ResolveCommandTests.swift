@@ -3,7 +3,7 @@ import SQLiteConnections
 import Testing
 
 @Suite("buckia resolve")
-struct ResolveVerbTests {
+struct ResolveCommandTests {
   /// Ben's database with three conflicts: both people changed notes 1 and 2, and Ben deleted note 3.
   private func bench() throws -> Workbench {
     let bench = try Workbench()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia share")
-struct ShareVerbTests {
+struct ShareCommandTests {
   private func bench() throws -> Workbench {
     let bench = try Workbench()
     try bench.sql(

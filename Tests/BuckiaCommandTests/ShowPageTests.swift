@@ -24,7 +24,7 @@ struct ShowPageTests {
 
   @Test("The page shows the values before and after each change, by table")
   func page() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try Transcript(
       """
       $ buckia diff old.db new.db -o changes.bdiff --quiet
@@ -56,7 +56,7 @@ struct ShowPageTests {
 
   @Test("- is standard output, and messages go to standard error")
   func standardOutput() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try bench.buckia(["diff", "old.db", "new.db", "-o", "changes.bdiff"])
     let outcome = try bench.buckia(["show", "changes.bdiff", "--html", "-"])
     #expect(outcome.status == 0)
@@ -68,7 +68,7 @@ struct ShowPageTests {
 
   @Test("--json describes the page")
   func json() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     try bench.buckia(["diff", "old.db", "new.db", "-o", "changes.bdiff"])
     let document = try bench.buckia(["show", "changes.bdiff", "--html", "page.html", "--limit", "1", "--json"]).json
     #expect(document["path"] as? String == "page.html")

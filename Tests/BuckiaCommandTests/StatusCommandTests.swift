@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("buckia status, and what other commands print about the replica")
-struct StatusVerbTests {
+struct StatusCommandTests {
   @Test("status lists received files, open conflicts and the next commands")
   func text() throws {
     try Transcript(

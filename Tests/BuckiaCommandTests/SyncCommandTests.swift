@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite("buckia sync")
-struct SyncVerbTests {
+struct SyncCommandTests {
   private let bench: Workbench
 
   init() throws {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("buckia undo")
-struct UndoVerbTests {
+struct UndoCommandTests {
   /// A database to which a diff of two rows has been applied.
   private func bench() throws -> (Workbench, id: String) {
     let bench = try Workbench()

@@ -19,7 +19,7 @@ struct WrongFileTests {
 
   @Test("A file that is no diff file is reported with its actual kind", arguments: kinds.indices)
   func named(index: Int) throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     let kind = Self.kinds[index]
     try Data(kind.bytes).write(to: bench.folder.appendingPathComponent("file"))
     // An empty zstd frame contains no archive; only its first bytes are those of a diff file.
@@ -40,7 +40,7 @@ struct WrongFileTests {
 
   @Test("A file that is no database is reported with its actual kind")
   func databases() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "x.bdiff"]).status == 0)
     try Data(Self.kinds[6].bytes + Self.kinds[6].bytes + Array(repeating: 0x61, count: 1_000))
       .write(to: bench.folder.appendingPathComponent("letter"))
@@ -55,7 +55,7 @@ struct WrongFileTests {
 
   @Test("Diff files, changesets and damaged ones are distinguished from other files")
   func ours() throws {
-    let bench = try DiffVerbTests.pair()
+    let bench = try DiffCommandTests.pair()
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "x.bdiff"]).status == 0)
     #expect(FileKind(of: bench.path("x.bdiff")) == .diffFile)
     try bench.sql("t.db", "CREATE TABLE t(a, b, c, PRIMARY KEY (c, a))")

@@ -8,7 +8,7 @@ struct ApplyFunctionTests {
     "UPDATE notes SET title = 'Boat' WHERE id = 1; INSERT INTO notes VALUES (3, 'Harbour', NULL)"
   private static let state = "SELECT json_extract(buckia_apply('inbound'), '$.diffs[0].state')"
 
-  @Test("A folder is applied once, its files go, and the log and the conflicts tell of it")
+  @Test("A folder is applied once, its files are removed, and the log and the conflicts list it")
   func folder() throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)
@@ -30,7 +30,7 @@ struct ApplyFunctionTests {
     #expect(try bench.folder.names(in: "inbound").isEmpty)
   }
 
-  @Test("Inside a transaction it is a part of that, and its files stay", arguments: [true, false])
+  @Test("Inside a transaction, applying is part of it, and the files stay", arguments: [true, false])
   func transaction(commits: Bool) throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)
@@ -46,7 +46,7 @@ struct ApplyFunctionTests {
     #expect(try bench.folder.names(in: "inbound").isEmpty)
   }
 
-  @Test("A statement that writes, or reads outside a transaction, cannot call it, and nothing changes")
+  @Test("A statement that writes, or that reads outside a transaction, cannot call it, and nothing changes")
   func statements() throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)
@@ -66,7 +66,7 @@ struct ApplyFunctionTests {
     #expect(try bench.folder.names(in: "inbound").count == 1)
   }
 
-  @Test("Bytes are applied, too, from a table as well when a transaction is open, and each exactly once")
+  @Test("Bytes can be applied, in a transaction also from a table, and each exactly once")
   func bytes() throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)
@@ -85,7 +85,7 @@ struct ApplyFunctionTests {
       ]) == [#"["applied",1]"#, "already-applied", "1", "NULL", "rejected"])
   }
 
-  @Test("Options say how to apply")
+  @Test("Options choose how to apply")
   func options() throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)
@@ -126,8 +126,8 @@ struct ApplyFunctionTests {
     #expect(try bench.sql([Self.state]) == ["applied"])
   }
 
-  /// SQLite removes no function while a statement is running, and one always is when an extension is called.
-  @Test("Full-text and spatial indexes are kept by each of several calls on one connection")
+  /// SQLite removes no function while a statement is running, and one always is while an extension is called.
+  @Test("Full-text and spatial indexes are maintained by each of several calls on one connection")
   func indexes() throws {
     let bench = try ExtensionBench()
     let schema = """
@@ -160,7 +160,7 @@ struct ApplyFunctionTests {
     #expect(found == ["applied", "1,2", "1:7,2:2", "applied", "1,3", "1:7,3:9"])
   }
 
-  @Test("Tables are made and indexes rebuilt, while the statement that calls it is running")
+  @Test("Tables are created and indexes rebuilt while the calling statement runs")
   func largeFile() throws {
     let bench = try ExtensionBench()
     try bench.exchange(
@@ -177,7 +177,7 @@ struct ApplyFunctionTests {
       ]) == ["applied", "60000", "1", "ok"])
   }
 
-  @Test("A database in memory is applied to, too")
+  @Test("Changes can be applied to a database in memory")
   func memory() throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)
@@ -190,7 +190,7 @@ struct ApplyFunctionTests {
         on: ":memory:") == ["applied", "Boat,Radio,Harbour"])
   }
 
-  @Test("A file is verified: what is in it, or what is wrong with it")
+  @Test("Verifying a file lists its contents, or its fault")
   func verification() throws {
     let bench = try ExtensionBench()
     try bench.exchange(theirs: Self.edits)

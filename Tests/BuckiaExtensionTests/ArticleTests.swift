@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the article about the extension shows must be what happens.
+/// The examples in the article about the extension must work as shown.
 @Suite("The article LoadableExtension")
 struct ArticleTests {
   private static let article = URL(fileURLWithPath: #filePath)
@@ -34,7 +34,7 @@ struct ArticleTests {
   }
 
   @Test(
-    "The session in the shell runs as it is shown",
+    "The session in the shell runs as shown",
     .enabled(if: HostProgram.shell.isThere, "\(HostProgram.shell.requirement)"))
   func session() throws {
     let prompt = "sqlite> "

@@ -16,7 +16,7 @@ struct DiffFunctionTests {
     return bench
   }
 
-  @Test("The table-valued function counts, and the other one returns the changes, which can be read and inverted")
+  @Test("The table-valued function counts changes, and the scalar one returns them, to be read and inverted")
   func changes() throws {
     let found = try bench().sql(
       [
@@ -41,7 +41,7 @@ struct DiffFunctionTests {
       ])
   }
 
-  @Test("A diff file has the names of the columns, and values come with storage class and bytes")
+  @Test("A diff file has the names of the columns, and values have storage class and bytes")
   func values() throws {
     let found = try bench().sql(
       [
@@ -60,7 +60,7 @@ struct DiffFunctionTests {
       ])
   }
 
-  @Test("Text that is not UTF-8, empty values and extreme numbers come out as they went in")
+  @Test("Invalid UTF-8, empty values and extreme numbers are unchanged")
   func unusualValues() throws {
     let bench = try ExtensionBench()
     try bench.make("old.sqlite", "CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
@@ -85,7 +85,7 @@ struct DiffFunctionTests {
       ])
   }
 
-  @Test("Where nothing changed there is nothing, and no older database means that all rows are new")
+  @Test("Without changes the result is empty, and without an older database all rows are new")
   func nothing() throws {
     let found = try bench().sql(
       [
@@ -98,7 +98,7 @@ struct DiffFunctionTests {
     #expect(found == ["NULL|0", "NULL|0", "0", "notes|3|1", "insert|3"])
   }
 
-  @Test("What a changeset cannot carry is an error, and the table-valued function tells of all that does not travel")
+  @Test("A part that a changeset cannot carry is an error, and the table-valued function lists all skipped parts")
   func incomplete() throws {
     let bench = try bench()
     try bench.make(
@@ -114,8 +114,8 @@ struct DiffFunctionTests {
     #expect(found.dropFirst() == ["notes|2|0|1", "tags|1|1|1", "v|NULL|NULL|0", "5"])
   }
 
-  /// What was refused had been noted as sent, and the diff file that was asked for instead left it out.
-  @Test("A changeset that is refused is not noted as sent: the diff file that is made instead has all")
+  /// The refused changes had been recorded as sent, and so were missing from the diff file requested instead.
+  @Test("A refused changeset is not recorded as sent: the diff file made instead has all changes")
   func refusedIsNotSent() throws {
     let bench = try ExtensionBench()
     let database = DatabaseManager(try bench.make("now.sqlite", ExtensionBench.notes))
@@ -147,7 +147,7 @@ struct DiffFunctionTests {
         ], on: ":memory:") == ["notes|rows", "1"])
   }
 
-  @Test("Every mistake is an error of the statement, with what to do, and the program goes on")
+  @Test("Every mistake is an error of the statement with advice, and the program continues")
   func mistakes() throws {
     let found = try bench().sql(
       [
@@ -190,7 +190,7 @@ struct DiffFunctionTests {
       ])
   }
 
-  @Test("What has effects or reads files is refused in views and triggers; what has none may stand in a schema")
+  @Test("Functions with effects or file access are refused in views and triggers; others are allowed in a schema")
   func schemas() throws {
     let found = try bench().sql(
       [

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The extension in the programs that people use with SQLite, and with other versions of it.
+/// The extension in programs that people use with SQLite, and with other versions of SQLite.
 @Suite("Hosts")
 struct HostTests {
   private static let edits =
@@ -16,7 +16,7 @@ struct HostTests {
   }
 
   @Test(
-    "A host with another SQLite, which has no session extension, does all that it does with the system's",
+    "A host with another SQLite, without the session extension, can do the same as with the system's",
     .enabled(if: HostProgram.otherSQLite.isThere, "\(HostProgram.otherSQLite.requirement)"))
   func otherVersion() throws {
     let sqlite = try #require(HostProgram.otherSQLite.path)
@@ -50,8 +50,8 @@ struct HostTests {
     "Databases are opened with the host's SQLite, and with no other",
     .enabled(if: HostProgram.otherSQLite.isThere, "\(HostProgram.otherSQLite.requirement)"))
   func noOtherCopy() throws {
-    // A database that only newer versions can read: STRICT tables with a generated column would do for 3.31; this needs 3.44's
-    // ORDER BY in an aggregate.
+    // A database that only newer versions can read: STRICT tables with a generated column would be enough for 3.31;
+    // this one needs 3.44's ORDER BY in an aggregate.
     let bench = try ExtensionBench()
     let sqlite = try #require(HostProgram.otherSQLite.path)
     let schema = "CREATE TABLE t(a INTEGER PRIMARY KEY, b)"
@@ -163,7 +163,7 @@ struct HostTests {
   @Test("PHP's SQLite3", .enabled(if: HostProgram.php.isThere, "\(HostProgram.php.requirement)"))
   func php() throws {
     let bench = try bench()
-    // PHP takes no links to what lies outside of its folder.
+    // PHP follows no links out of its folder.
     let library = URL(fileURLWithPath: bench.library)
     try bench.folder.makeFolder("extensions")
     _ = try bench.folder.copy(library.resolvingSymlinksInPath().path, to: "extensions/\(library.lastPathComponent)")

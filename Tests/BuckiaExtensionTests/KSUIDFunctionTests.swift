@@ -2,7 +2,7 @@ import Testing
 
 @Suite("buckia_ksuid and buckia_ksuid_time")
 struct KSUIDFunctionTests {
-  @Test("Ids are unique, grow, and tell when they were made")
+  @Test("Ids are unique and increasing, and show when they were made")
   func ids() throws {
     let found = try ExtensionBench().sql(
       [

@@ -6,7 +6,7 @@
   import TestSupport
   import Testing
 
-  @Suite("Records of what has come")
+  @Suite("Records of received files")
   struct LoggedRecordTests {
     private let mailbox: Mailbox
 
@@ -39,7 +39,7 @@
       #expect(try read { try LoggedDiff.find($0, id: diff.id) } == diff)
     }
 
-    @Test("Conflicts are read with their tables, and found by them")
+    @Test("Conflicts are read with their tables, and selected by them")
     func conflicts() throws {
       let records = try read { try $0.buckia.conflicts() }
       let found = try read { try LoggedConflict.orderByPrimaryKey().fetchAll($0) }
@@ -52,7 +52,7 @@
       #expect(try read { try LoggedConflict.filter { $0.kind == ConflictKind.notFound }.fetchCount($0) } == 0)
     }
 
-    @Test("Conflicts that are resolved are no longer open")
+    @Test("Resolved conflicts are no longer open")
     func openConflicts() throws {
       let first = try #require(try read { try LoggedConflict.all().inTable("notes").fetchOne($0) })
       _ = try mailbox.writer.write { try $0.buckia.resolve([first.id], taking: .incoming) }
@@ -61,7 +61,7 @@
       #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 1") == ["Ship"])
     }
 
-    @Test("Conflicts and diffs can be joined, with requests on either side")
+    @Test("Conflicts and diffs can be joined from either side")
     func associations() throws {
       struct Line: Decodable, FetchableRecord {
         let file: String

@@ -5,7 +5,7 @@
   import TestSupport
   import Testing
 
-  /// Only the app's migrator changes the schema; what arrives from newer versions of the app waits for it.
+  /// Only the app's migrator changes the schema; changes from newer versions of the app wait for it.
   @Suite("Migrations")
   struct MigrationTests {
     /// The app's migrations up to a version.
@@ -39,14 +39,14 @@
       home = BuckiaHome(path: folder.file("home"))
     }
 
-    /// A copy of the app, at a version.
+    /// A copy of the app, with a version.
     private func app(_ name: String, _ version: Int) throws -> DatabaseQueue {
       let queue = try DatabaseQueue(path: folder.file("\(name).sqlite"))
       try Self.migrator(version).migrate(queue)
       return queue
     }
 
-    /// A newer version of the app writes, and sends everything.
+    /// A newer version of the app makes changes, and sends everything.
     private func deliver() throws {
       let newer = try app("newer", 2)
       try newer.write { db in
@@ -62,7 +62,7 @@
     }
 
     @Test(
-      "What a newer version has sent is held until the migration has run, and then applied", arguments: [true, false])
+      "Changes from a newer version are held until the migration has run, and then applied", arguments: [true, false])
     func hold(settles: Bool) throws {
       try deliver()
       let options = ApplyOptions(schema: .hold)
@@ -74,7 +74,7 @@
         #expect(try String.fetchAll(db, sql: "SELECT title FROM notes ORDER BY id") == ["Boat", "Radio"])
         #expect(try LoggedDiff.fetchAll(db).map(\.state) == [.held])
       }
-      // The next version of the app. Nothing but its own migrations has been noted as done.
+      // The next version of the app. Only its own migrations are recorded as done.
       try Self.migrator(2).migrate(queue)
       let counter = RegionCounter("notes", "places", "buckia_ledger", in: queue)
       let later = try queue.withBuckia { buckia in
@@ -90,7 +90,7 @@
       }
     }
 
-    @Test("Held changes can be applied by the migration that makes their place")
+    @Test("Held changes can be applied by the migration that creates their table")
     func insideMigration() throws {
       try deliver()
       let queue = try app("older", 1)
@@ -101,7 +101,7 @@
       #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM places") } == ["Harbour"])
     }
 
-    @Test("Which migrations have run stays at home")
+    @Test("The record of migrations is not sent")
     func migrationsStay() throws {
       let newer = try app("newer", 2)
       try newer.withBuckia(home: home) { buckia in
@@ -113,7 +113,7 @@
       #expect(try older.read { try Self.migrator(2).appliedIdentifiers($0) } == ["ledger", "v1"])
     }
 
-    @Test("A file that adds a column before the migration does is not applied in the mode hold, whatever the order")
+    @Test("In the mode hold, a file from a newer version adds no column, and observers are notified once")
     func observedMigration() throws {
       let queue = try app("older", 1)
       let counter = RegionCounter("notes", in: queue)

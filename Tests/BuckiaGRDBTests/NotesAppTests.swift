@@ -9,7 +9,7 @@
       let name: String
       let folder: TemporaryFolder
 
-      /// Runs the program, and returns what it prints.
+      /// Runs the program, and returns its output.
       @discardableResult
       func notes(_ arguments: String...) throws -> [String] {
         let run = try ProgramRun(
@@ -19,7 +19,7 @@
       }
     }
 
-    /// Two people who know each other.
+    /// Two people who are each other's contacts.
     private func people() throws -> (anna: Person, ben: Person) {
       let folder = try TemporaryFolder()
       try folder.makeFolder("shared")
@@ -62,7 +62,7 @@
       #expect(try anna.notes("log").allSatisfy { $0.contains(": applied, ") || $0.hasPrefix("conflict ") })
     }
 
-    @Test("What somebody sends who is not trusted is not applied")
+    @Test("Diffs from an untrusted sender are not applied")
     func stranger() throws {
       let (anna, ben) = try people()
       let carla = Person(name: "Carla", folder: anna.folder)

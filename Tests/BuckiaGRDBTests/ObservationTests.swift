@@ -7,7 +7,7 @@
 
   @Suite("Observations of tables that Buckia writes to")
   struct ObservationTests {
-    /// Applies what is in the folder, inside a transaction of the app or outside of one.
+    /// Applies the files in the folder, inside or outside a transaction of the app.
     @discardableResult
     private func apply(
       _ mailbox: Mailbox, inTransaction: Bool, _ options: ApplyOptions = ApplyOptions()
@@ -18,7 +18,7 @@
       return try mailbox.writer.withBuckia { try $0.processInboundChanges([mailbox.inbound], options: options) }
     }
 
-    /// Ways of writing, some of which SQLite's update hook does not tell of.
+    /// Ways of writing, some of which SQLite's update hook does not report.
     struct Edit: CustomTestStringConvertible, Sendable {
       let testDescription: String
       let sql: String
@@ -42,7 +42,7 @@
     ]
 
     @Test(
-      "Those of changed tables fire once, and no others",
+      "Observations of changed tables fire once, and no others",
       arguments: Opening.allCases.flatMap { opening in
         edits.map { (opening, $0) }
       }, [true, false])
@@ -57,7 +57,7 @@
       #expect(counter.take() == expected)
     }
 
-    @Test("Nothing fires where nothing has changed: the same file again, a dry run, a transaction that rolls back")
+    @Test("No observation fires without a change: the same file again, a dry run, a rolled-back transaction")
     func nothingChanged() throws {
       struct Stop: Error {}
       let mailbox = try Mailbox()
@@ -79,7 +79,7 @@
       #expect(counter.take() == [:])
     }
 
-    @Test("A file that is refused makes those of the log fire alone", arguments: [true, false])
+    @Test("A refused file only fires observations of the log", arguments: [true, false])
     func refused(inTransaction: Bool) throws {
       let mailbox = try Mailbox()
       try mailbox.makeLedger()
@@ -91,7 +91,7 @@
       #expect(counter.take() == ["buckia_refused": 1])
     }
 
-    @Test("Those of tables that triggers write to fire, where triggers do", arguments: [true, false])
+    @Test("Observations of tables that triggers write to fire, if triggers do", arguments: [true, false])
     func triggers(firesTriggers: Bool) throws {
       let mailbox = try Mailbox(
         receiver: """
@@ -105,7 +105,7 @@
       #expect(try mailbox.texts("SELECT body FROM drafts").contains("Harbour") == firesTriggers)
     }
 
-    @Test("Undoing and resolving fire those of the tables that they change", arguments: [true, false])
+    @Test("Undoing and resolving fire observations of the changed tables", arguments: [true, false])
     func undoAndResolve(inTransaction: Bool) throws {
       let mailbox = try Mailbox()
       try mailbox.writer.write { db in
@@ -132,7 +132,7 @@
       #expect(fired["tags"] == 1 && fired["buckia_ledger"] == 1 && fired["drafts"] == nil)
     }
 
-    @Test("A value that is tracked is fetched again", .timeLimit(.minutes(1)), arguments: Opening.allCases)
+    @Test("A tracked value is fetched again", .timeLimit(.minutes(1)), arguments: Opening.allCases)
     func values(opening: Opening) async throws {
       let mailbox = try Mailbox(opening)
       let observation = ValueObservation.tracking { db in
@@ -160,7 +160,7 @@
       for try await states in observation.values(in: mailbox.writer) {
         if states == [.applied] { break }
         #expect(states.isEmpty)
-        // A pool may give the first value twice.
+        // A pool may return the first value twice.
         guard try await !mailbox.writer.read({ try $0.tableExists("buckia_ledger") }) else { continue }
         try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
         try await mailbox.writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }
@@ -180,7 +180,7 @@
       func databaseDidRollback(_ db: Database) {}
     }
 
-    @Test("What a call has failed of is thrown, also where observers cannot be told of what it had written before")
+    @Test("The error of a call is thrown, even if observers cannot be notified of its earlier changes")
     func failure() throws {
       let mailbox = try Mailbox()
       try mailbox.makeLedger()

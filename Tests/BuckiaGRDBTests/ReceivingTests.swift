@@ -7,11 +7,11 @@
   import TestSupport
   import Testing
 
-  @Suite("Applying files through a connection of GRDB's")
+  @Suite("Applying files through a GRDB connection")
   struct ReceivingTests {
     private struct Stop: Error {}
 
-    @Test("Inside of write, files are part of the app's transaction", arguments: Opening.allCases, [true, false])
+    @Test("Inside write, files are part of the app's transaction", arguments: Opening.allCases, [true, false])
     func insideWrite(opening: Opening, commits: Bool) throws {
       let mailbox = try Mailbox(opening)
       try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
@@ -33,7 +33,7 @@
       #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == ["Harbour"])
     }
 
-    @Test("Outside of a transaction, files are applied in one of their own and removed", arguments: Opening.allCases)
+    @Test("Outside a transaction, files are applied in a separate one and removed", arguments: Opening.allCases)
     func outside(opening: Opening) throws {
       let mailbox = try Mailbox(opening)
       try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
@@ -56,7 +56,7 @@
       #expect(tables == ["notes"])
     }
 
-    @Test("A call that is cancelled stops and changes nothing", .timeLimit(.minutes(1)), arguments: Opening.allCases)
+    @Test("A cancelled call stops and changes nothing", .timeLimit(.minutes(1)), arguments: Opening.allCases)
     func cancelled(opening: Opening) async throws {
       let mailbox = try Mailbox(opening)
       try mailbox.makeLedger()
@@ -84,7 +84,7 @@
       #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3").isEmpty)
     }
 
-    @Test("Foreign keys are enforced afterwards as GRDB has set it")
+    @Test("GRDB's enforcement of foreign keys is restored afterwards")
     func foreignKeys() throws {
       let mailbox = try Mailbox()
       try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
@@ -92,7 +92,7 @@
       #expect(try mailbox.writer.read { try Bool.fetchOne($0, sql: "PRAGMA foreign_keys") } == true)
     }
 
-    @Test("GRDB knows of columns and tables that a file has added", arguments: Opening.allCases)
+    @Test("GRDB sees columns and tables that a file has added", arguments: Opening.allCases)
     func addedColumns(opening: Opening) throws {
       let mailbox = try Mailbox(opening)
       #expect(try mailbox.writer.read { try $0.columns(in: "notes").map(\.name) } == ["id", "title"])
@@ -124,7 +124,7 @@
       #expect(error?.message.contains("copy of SQLite") == true, "\(error?.message ?? "")")
     }
 
-    @Test("Triggers can tell who is writing")
+    @Test("Triggers can tell that Buckia is writing")
     func applyingFunction() throws {
       var configuration = Configuration()
       configuration.prepareDatabase { db in try db.buckia.addApplyingFunction() }
@@ -137,7 +137,7 @@
     func suspended() throws {
       var configuration = Configuration()
       configuration.observesSuspensionNotifications = true
-      // The notification is for all databases of the process that listen to it: one after the other.
+      // The notification reaches all databases of the process that listen to it, so they are tested in turn.
       for opening in Opening.allCases {
         let mailbox = try Mailbox(opening)
         let writer: any DatabaseWriter =
@@ -158,7 +158,7 @@
       try suspendedWhileEmpty(configuration)
     }
 
-    /// A database in WAL mode that has no table to try.
+    /// A WAL-mode database without any table.
     private func suspendedWhileEmpty(_ configuration: Configuration) throws {
       let folder = try TemporaryFolder()
       let writer = try DatabasePool(path: folder.file("new.sqlite"), configuration: configuration)
@@ -170,7 +170,7 @@
       try writer.withBuckia { _ = try $0.initialize() }
     }
 
-    /// A call that is under way stops, and writes nothing more.
+    /// A running call stops, and writes nothing more.
     private func suspendedMeanwhile(_ configuration: Configuration) throws {
       let mailbox = try Mailbox(.pool)
       let writer = try DatabasePool(path: mailbox.path, configuration: configuration)
@@ -198,7 +198,7 @@
       #expect(try mailbox.texts("SELECT count(*) FROM buckia_ledger") == ["1"])
     }
 
-    @Test("What the database manager does has counterparts, which observations notice")
+    @Test("The calls of the database manager have counterparts, which observations notice")
     func counterparts() throws {
       let mailbox = try Mailbox(.queue)
       let snapshot = mailbox.folder.file("snapshot.sqlite")

@@ -5,7 +5,7 @@
   import TestSupport
   import Testing
 
-  @Suite("Sending through a connection of GRDB's")
+  @Suite("Sending through a GRDB connection")
   struct SendingTests {
     private let mailbox: Mailbox
     private let outbox: String
@@ -17,7 +17,7 @@
       home = BuckiaHome(path: mailbox.folder.file("home of the receiver"))
     }
 
-    @Test("A diff has what the open transaction has changed")
+    @Test("A diff contains the changes of the open transaction")
     func diff() throws {
       let before = try mailbox.folder.copy("receiver.sqlite", to: "before.sqlite")
       let report = try mailbox.writer.write { db in
@@ -50,7 +50,7 @@
       #expect(shared == ["notes"])
     }
 
-    @Test("Calls that have no counterpart can be made, and observations be told of tables that they change")
+    @Test("Calls without a counterpart can be made, and observations notified of the tables that they change")
     func anyCall() throws {
       try mailbox.makeLedger()
       let counter = RegionCounter("notes", "tags", "buckia_ledger", in: mailbox.writer)
@@ -61,7 +61,7 @@
       #expect(counter.take() == ["notes": 1, "buckia_ledger": 1])
     }
 
-    @Test("Tables of the options are not compared, and nothing else is left out")
+    @Test("Excluded tables are not compared, and nothing else is left out")
     func excludedTables() throws {
       var options = DiffOptions()
       options.excludedTables = ["tags", "nowhere"]

@@ -6,7 +6,7 @@ import Testing
 @testable import BuckiaSharing
 
 /// Digests of leaves whose rows are found by key, as the ledger stores them.
-@Suite struct KeyPrintPiecesTests {
+@Suite struct KeyLeafDigestPiecesTests {
   private static func digests(_ count: Int, seed: UInt64 = 1) -> [KeyLeafDigest] {
     var random = SeededGenerator(seed: seed)
     let keys = (0..<count).map { index in [3, 4] + Array("\(index + 1000)".utf8) }

@@ -5,7 +5,7 @@ import Testing
 @testable import BuckiaSharing
 
 /// Digests as the ledger stores them.
-@Suite struct PrintPiecesTests {
+@Suite struct LeafDigestPiecesTests {
   private static func digests(_ count: Int, seed: UInt64 = 1) -> [LeafDigest] {
     var random = SeededGenerator(seed: seed)
     return (0..<count).map {

@@ -8,7 +8,7 @@ import Testing
 @testable import BuckiaSharing
 
 /// The rows that streams have brought, with keys in blocks and one by one.
-@Suite struct VouchersTests {
+@Suite struct ProvenanceTests {
   private static let stream = [UInt8](repeating: 7, count: 16)
   private static let other = [UInt8](repeating: 8, count: 16)
 

@@ -3,7 +3,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Mistakes are built in, and have to be found.
+/// Introduced mistakes, which a simulation must find.
 @Suite("Simulations find mistakes")
 struct FoundMistakesTests {
   private static let notes = """
@@ -25,7 +25,7 @@ struct FoundMistakesTests {
     return try #require(found)
   }
 
-  @Test("A policy that prefers its own side does not converge, which takes two edits to see")
+  @Test("A policy that prefers its own side is found not to converge, by a history with two edits")
   func ownSide() throws {
     let simulation = simulation { $0.convergingTables = ["notes"] }
     let failure = try failure(of: simulation)
@@ -35,7 +35,7 @@ struct FoundMistakesTests {
     #expect(failure.description.contains("In the end, tables that converge are the same everywhere"))
   }
 
-  @Test("A receiver that forgets what it has applied is found")
+  @Test("A receiver that forgets what it has applied is detected")
   func forgottenEntry() throws {
     let failure = try failure(
       of: simulation {
@@ -48,7 +48,7 @@ struct FoundMistakesTests {
     #expect(failure.history.stepCount <= 10)
   }
 
-  @Test("A value that is in no replica and no record any more is missed")
+  @Test("A lost value, in no replica and no record, is detected")
   func lostValue() throws {
     let failure = try failure(
       of: simulation {
@@ -60,7 +60,7 @@ struct FoundMistakesTests {
     #expect(failure.history.stepCount <= 4)
   }
 
-  @Test("A conflict that is not recorded is missed")
+  @Test("A missing conflict record is detected")
   func lostRecord() throws {
     let failure = try failure(
       of: simulation { $0.sabotage = { _, database in try database.execute("DELETE FROM buckia_conflict") } })
@@ -68,7 +68,7 @@ struct FoundMistakesTests {
     #expect(failure.history.stepCount <= 6)
   }
 
-  @Test("A reference that leads nowhere and that no record names is found")
+  @Test("A dangling reference that no record names is detected")
   func brokenReference() throws {
     let schema = """
       CREATE TABLE albums(id TEXT PRIMARY KEY, title TEXT);
@@ -86,7 +86,7 @@ struct FoundMistakesTests {
     #expect(failure.history.stepCount <= 4)
   }
 
-  @Test("A resolver that answers by chance does not do the same twice")
+  @Test("A resolver with random answers is found not to be repeatable")
   func chance() throws {
     let failure = try failure(
       of: simulation { simulation in
@@ -95,7 +95,7 @@ struct FoundMistakesTests {
     #expect(failure.invariant == .repeatable)
   }
 
-  @Test("An app's own check fails with its name, and with the edit that breaks it")
+  @Test("A failed check of the app is reported with its name, and the edit that violates it")
   func check() throws {
     let rename = Edit("rename") { database, random in
       let title: ChangesetValue = random.chance(0.1) ? .null : .text("title \(random.number(1...99))")
@@ -112,7 +112,7 @@ struct FoundMistakesTests {
     #expect(failure.description.contains("edits (rename): UPDATE notes SET title = ?1 WHERE id = 'k1'  ← NULL"))
   }
 
-  @Test("A kept file fails again until the mistake is gone, and people can read it")
+  @Test("A saved failure is reproduced until the mistake is gone, and is readable")
   func replay() throws {
     let folder = try TemporaryFolder()
     var simulation = simulation { $0.convergingTables = ["notes"] }
@@ -129,7 +129,7 @@ struct FoundMistakesTests {
     #expect(text.contains("UPDATE") || text.contains("INSERT"))
   }
 
-  @Test("run(seeds:) keeps the history of a failure where it is asked to")
+  @Test("run(seeds:) saves the history of a failure on request")
   func keptFailure() throws {
     let folder = try TemporaryFolder()
     let simulation = simulation { $0.convergingTables = ["notes"] }
@@ -140,7 +140,7 @@ struct FoundMistakesTests {
     #expect(try folder.names(in: "") == ["\(seed).json"])
   }
 
-  @Test("A file that is no history is refused")
+  @Test("A file without a history is refused")
   func otherFile() throws {
     let folder = try TemporaryFolder()
     let simulation = simulation { _ in }
@@ -156,7 +156,7 @@ struct FoundMistakesTests {
     #expect(throws: BuckiaError.self) { try simulation.replay(folder.file("missing.json")) }
   }
 
-  @Test("A schema that is no SQL is the caller's mistake, as is a single replica")
+  @Test("An invalid schema and a single replica are errors of the caller")
   func misuse() throws {
     #expect(throws: BuckiaError.self) { try Simulation(schema: "CREATE TABEL notes").run(seed: 1) }
     #expect(throws: BuckiaError.self) { try Simulation(schema: Self.notes, replicas: 1).run(seed: 1) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BuckiaSimulator
 
-/// Histories are data: they are kept as files, regrouped, and taken step by step.
+/// Histories are data: they are saved in files, regrouped, and executed step by step.
 @Suite("Histories as data")
 struct HistoryTests {
   private static let schema = "CREATE TABLE notes(id TEXT PRIMARY KEY, title, edited INTEGER)"
@@ -32,18 +32,18 @@ struct HistoryTests {
     return history
   }()
 
-  @Test("A history that was kept in a file is the same when it is read, to the last bit")
+  @Test("A history is read unchanged from a file, to the last bit")
   func roundTrip() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("history.json")
     try Self.history.write(failing: "nothing", to: path)
     let read = try History(contentsOf: path)
     #expect(read == Self.history)
-    // `==` takes both zeros for the same.
+    // `==` treats both zeros as equal.
     #expect(try read.document(failing: "nothing") == Self.history.document(failing: "nothing"))
   }
 
-  @Test("Each step says in words what happens")
+  @Test("Each step is described in words")
   func words() {
     let lines = "\(Self.history)".split(separator: "\n")
     #expect(lines[0] == "  1. the clock of replica 1 is set -90 seconds ahead")
@@ -53,7 +53,7 @@ struct HistoryTests {
     #expect(lines.last == "  then everybody gets everything")
   }
 
-  @Test("Other groups are for receptions that do not crash")
+  @Test("Regrouping changes receptions that do not crash")
   func regrouped() {
     let other = Self.history.regrouped
     #expect(other.steps.count == Self.history.steps.count)
@@ -64,7 +64,7 @@ struct HistoryTests {
     #expect(reception.interruption == nil)
   }
 
-  @Test("A history made by hand is taken, and all values arrive")
+  @Test("A history made by hand is executed, and all values arrive")
   func taken() throws {
     let simulation = Simulation(schema: Self.schema)
     try simulation.check(Self.history)
@@ -76,7 +76,7 @@ struct HistoryTests {
     #expect(run.report.crashes == 1)
   }
 
-  @Test("Steps about what is not there do nothing")
+  @Test("Steps about missing diffs or replicas do nothing")
   func missing() throws {
     var history = History(seed: 1, schema: Self.schema, replicas: 2)
     history.steps = [

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// Schemas of all kinds, small enough that edits meet.
+/// Schemas of all kinds, small enough for edits to conflict.
 enum SchemaZoo {
-  /// A schema, by what is particular about it.
+  /// A schema, named by its special feature.
   struct Schema: CustomTestStringConvertible, Sendable {
     let name: String
     let sql: String
@@ -11,14 +11,14 @@ enum SchemaZoo {
     var testDescription: String { name }
   }
 
-  /// What an update adds to a schema: a column to each table, and a table.
+  /// The additions of an update to a schema: a column in each table, and a new table.
   static func upgrade(of schema: Schema) -> [String] {
     let tables = schema.sql.split(separator: "CREATE TABLE ").dropFirst().map { String($0.prefix { $0 != "(" }) }
     return tables.map { "ALTER TABLE \($0) ADD COLUMN remark TEXT" }
       + ["CREATE TABLE drafts(id TEXT PRIMARY KEY, body TEXT, size REAL)"]
   }
 
-  /// The seeds that fall to a schema: all of them are divided among the schemas.
+  /// The seeds of a schema: all seeds are divided among the schemas.
   static func seeds(_ usual: Int, of schema: Schema) -> LazyFilterSequence<Range<UInt64>> {
     let place = all.firstIndex { $0.name == schema.name } ?? 0
     return Seeds.range(usual).lazy.filter { $0 % UInt64(all.count) == place }

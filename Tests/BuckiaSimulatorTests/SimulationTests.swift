@@ -2,10 +2,10 @@ import BuckiaSimulator
 import TestSupport
 import Testing
 
-/// What Buckia promises, in random histories of all kinds of databases.
+/// Buckia's guarantees, in random histories of all kinds of databases.
 @Suite("Simulated histories")
 struct SimulationTests {
-  /// Ways to deal with conflicts. The resolver takes the greater of two values, whatever they are.
+  /// Ways to resolve conflicts. The resolver takes the greater of two values.
   private static let policies: [@Sendable (inout Simulation) -> Void] = [
     { $0.conflicts = .keepLocal }, { $0.conflicts = .takeIncoming }, { $0.conflicts = .abort },
     { simulation in
@@ -17,7 +17,7 @@ struct SimulationTests {
     },
   ]
 
-  /// How many replicas the histories have, by their seeds. Most are small: so there are many.
+  /// The number of replicas, chosen by seed. Most are small, which allows many histories.
   private static let replicas = [2, 2, 3, 2, 2, 2, 3, 2, 2, 2, 4, 2, 2, 3, 8, 2]
 
   /// One of the simulations among which the seeds are divided.
@@ -28,7 +28,7 @@ struct SimulationTests {
     return simulation
   }
 
-  @Test("What Buckia promises holds in every history", arguments: SchemaZoo.all)
+  @Test("Buckia's guarantees hold in every history", arguments: SchemaZoo.all)
   func promisesHold(schema: SchemaZoo.Schema) throws {
     for kind in Self.replicas.indices {
       do {
@@ -42,7 +42,7 @@ struct SimulationTests {
     }
   }
 
-  /// The kinds of databases in which nothing but the later diff decides about a row.
+  /// The kinds of databases in which only the later diff decides about a row.
   static let unconstrained = SchemaZoo.all.filter {
     [
       "text keys", "integer keys", "composite keys", "WITHOUT ROWID", "NULLs, floats and blobs", "NOCASE keys",
@@ -51,7 +51,7 @@ struct SimulationTests {
     .contains($0.name)
   }
 
-  @Test("Where the later diff wins, all replicas have the same rows in the end", arguments: unconstrained)
+  @Test("If the later diff wins, all replicas end with the same rows", arguments: unconstrained)
   func convergence(schema: SchemaZoo.Schema) throws {
     for count in [2, 3] {
       var simulation = Simulation(schema: schema.sql, replicas: count, conflicts: .latest)
@@ -62,7 +62,7 @@ struct SimulationTests {
     }
   }
 
-  @Test("Where each edit is everywhere before the next, there are no conflicts", arguments: SchemaZoo.all)
+  @Test("If each edit arrives everywhere before the next, there are no conflicts", arguments: SchemaZoo.all)
   func instantNetwork(schema: SchemaZoo.Schema) throws {
     var simulation = Simulation(schema: schema.sql, replicas: 2)
     simulation.network = .instant
@@ -74,7 +74,7 @@ struct SimulationTests {
     }
   }
 
-  @Test("Two who have written the same do not keep it when one of them goes on")
+  @Test("Two replicas with the same value do not keep it when one of them changes it")
   func sameValueTwice() throws {
     var simulation = Simulation(
       schema: "CREATE TABLE notes(id TEXT PRIMARY KEY, title TEXT, edited INTEGER)", replicas: 3, conflicts: .keepLocal)
@@ -96,7 +96,7 @@ struct SimulationTests {
     #expect(report.idleEdits == ["close a note", "reopen a note"])
   }
 
-  @Test("Histories have conflicts, crashes, and everything else that goes wrong")
+  @Test("Histories contain conflicts, crashes, and all other faults")
   func variety() throws {
     let report = try Simulation(schema: SchemaZoo.all[0].sql, replicas: 3).run(seeds: 0..<20)
     #expect(report.histories == 20)
@@ -107,7 +107,7 @@ struct SimulationTests {
     #expect(report.crashes > 0)
   }
 
-  @Test("A seed makes the same history each time, and another seed another one")
+  @Test("A seed makes the same history each time, and other seeds make others")
   func seeds() throws {
     func history(_ seed: UInt64) throws -> SimulationFailure? {
       let simulation = Simulation(

@@ -21,7 +21,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("Nothing gets lost where an app is updated here earlier than there", arguments: SchemaZoo.all)
+  @Test("Nothing is lost if an app is updated here earlier than there", arguments: SchemaZoo.all)
   func upgrades(schema: SchemaZoo.Schema) throws {
     for kind in 0..<8 {
       let seeds = SchemaZoo.seeds(60, of: schema).filter { $0 / UInt64(SchemaZoo.all.count) % 8 == UInt64(kind) }
@@ -30,7 +30,7 @@ struct UpgradeTests {
   }
 
   @Test(
-    "Where the later diff wins, all have the same rows once all are updated", arguments: SimulationTests.unconstrained)
+    "If the later diff wins, all have the same rows once all are updated", arguments: SimulationTests.unconstrained)
   func upgradesConverge(schema: SchemaZoo.Schema) throws {
     var simulation = Simulation(schema: schema.sql, replicas: 3, conflicts: .latest)
     simulation.length = 8
@@ -38,7 +38,7 @@ struct UpgradeTests {
     try Self.run(simulation, SchemaZoo.seeds(30, of: schema))
   }
 
-  @Test("What somebody sends before they are trusted is taken when they are", arguments: SchemaZoo.all)
+  @Test("Diffs sent before their sender is trusted are applied once it is", arguments: SchemaZoo.all)
   func trust(schema: SchemaZoo.Schema) throws {
     var simulation = Simulation(schema: schema.sql, replicas: 3)
     simulation.trust = .known
@@ -56,7 +56,7 @@ struct UpgradeTests {
     return try #require(found)
   }
 
-  @Test("A held value that gets lost is missed; the shortest history has an upgrade, and is the same from a file")
+  @Test("A lost held value is detected; the shortest history has an upgrade, and is the same from a file")
   func lostHeldValue() throws {
     var simulation = Simulation(schema: Self.notes, replicas: 2)
     simulation.upgrade = ["ALTER TABLE notes ADD COLUMN remark TEXT"]
@@ -76,7 +76,7 @@ struct UpgradeTests {
     try simulation.replay(path)
   }
 
-  @Test("A receiver that takes diffs of anybody is found")
+  @Test("A receiver that accepts diffs from any sender is detected")
   func carelessReceiver() throws {
     var simulation = Simulation(schema: Self.notes, replicas: 2)
     simulation.length = 8
@@ -89,7 +89,7 @@ struct UpgradeTests {
     #expect(failure.history.stepCount <= 8)
   }
 
-  @Test("Histories hold parts, and leave files of strangers alone")
+  @Test("Histories hold parts, and quarantine files of unknown senders")
   func variety() throws {
     var updated = Simulation(schema: Self.notes, replicas: 3)
     updated.upgrade = ["ALTER TABLE notes ADD COLUMN remark TEXT"]

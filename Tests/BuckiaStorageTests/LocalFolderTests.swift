@@ -13,7 +13,7 @@ struct LocalFolderTests {
     storage = LocalFolder(folder.file("storage"))
   }
 
-  @Test("It meets all requirements of a storage")
+  @Test("A folder meets all requirements of a storage")
   func conforms() async throws {
     let faults = try await StorageConformance.run(on: storage, in: RemotePath("conformance"))
     #expect(faults == [])

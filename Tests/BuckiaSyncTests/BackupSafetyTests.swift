@@ -182,7 +182,7 @@ struct BackupSafetyTests {
     try FileManager.default.removeItem(atPath: stick)
     try FileManager.default.moveItem(atPath: folder.file("unplugged"), toPath: stick)
     #expect(try await anna.sync().failures.isEmpty)
-    // It was emptied on purpose.
+    // The folder was emptied on purpose.
     try FileManager.default.removeItem(atPath: "\(stick)/buckia")
     await #expect(throws: StorageError.self) { try await anna.sync() }
     try await BuckiaClient(anna.configuration()).adoptFolders()

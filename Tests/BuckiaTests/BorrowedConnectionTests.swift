@@ -10,7 +10,7 @@ import TestSupport
   private static let schema =
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER UNIQUE); INSERT INTO notes VALUES (1, 1)"
 
-  @Test("A diff that is applied in the app's transaction is committed or rolled back with it", arguments: [true, false])
+  @Test("A diff applied in the app's transaction is committed or rolled back with it", arguments: [true, false])
   func insideATransaction(_ commits: Bool) throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2)")

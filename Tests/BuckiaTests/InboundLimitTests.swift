@@ -63,7 +63,7 @@ struct InboundLimitTests {
     #expect(try DatabaseManager(database).status().ledger?.quarantined == 0)
   }
 
-  @Test("A change that takes too much memory is quarantined, in files of every size", arguments: [1, 20], [false, true])
+  @Test("A change that takes too much memory is quarantined in any file", arguments: [1, 20], [false, true])
   func largeChange(rows: Int, isRaw: Bool) throws {
     try prepare()
     let numbers = "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))"
@@ -78,7 +78,7 @@ struct InboundLimitTests {
     withExtendedLifetime(sent) {}
   }
 
-  @Test("One sender's bytes are limited per day, and another call does not restart the limit", arguments: [false, true])
+  @Test("A sender's bytes are limited per day, across calls", arguments: [false, true])
   func sender(isRaw: Bool) throws {
     try prepare()
     for id in 1...5 { try send("INSERT INTO note VALUES (\(id), randomblob(40000))", isRaw: isRaw) }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("Warnings and error codes")
-struct RemarkTests {
+struct WarningTests {
   /// The text of each code with the arguments 1, 2, …
   private static let wording: [(code: Warning.Code, text: String)] = [
     (

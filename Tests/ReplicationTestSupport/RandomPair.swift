@@ -8,11 +8,11 @@ package struct RandomPair {
   package let folder: TemporaryFolder
   package let older: String
   package let newer: String
-  /// True if values occur that SQLite takes for equal and that are different.
+  /// True if there are different values that SQLite treats as equal.
   package let isLoose: Bool
-  /// The tables of the newer database whose definition is the older's.
+  /// The tables of the newer database with the same definition as in the older one.
   package let unaltered: [String]
-  /// What was dropped: tables, and columns as `table.column`.
+  /// Dropped tables, and dropped columns as `table.column`.
   package let dropped: [String]
 
   package init(seed: UInt64) throws {
@@ -71,7 +71,7 @@ package struct RandomPair {
         dropped.append("\(table.name).\(name)")
         continue
       }
-      // The new column too may get values.
+      // The new column may get values, too.
       for _ in 0..<Int.random(in: 0...4, using: &random) { try connection.execute(tables[index].statement(&random)) }
     }
     if random.oneIn(3) {
@@ -107,7 +107,7 @@ package struct RandomPair {
     return (name, choice.type.hasPrefix("TEXT") ? "TEXT" : choice.type, sql)
   }
 
-  /// The rows of a table of one database in the columns of another's, the rowid among them where there is no key.
+  /// The rows of a table in one database, in the columns of another's, including the rowid if there is no key.
   package func rows(of table: String, in path: String, asIn model: String) throws -> [String] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     var columns = try TestDatabases.texts(

@@ -1,8 +1,8 @@
 import TestSupport
 
-/// A table whose definition follows from a seed, with values and statements that suit it.
+/// A table whose definition follows from a seed, with matching values and statements.
 ///
-/// Keys come from a small set, so that the changes of two people meet.
+/// Keys come from a small set, so that the changes of two people collide.
 package struct RandomTable {
   package struct Column {
     package let name: String
@@ -11,7 +11,7 @@ package struct RandomTable {
     package var isUnique = false
     package var isNotNull = false
     package var check = ""
-    /// What a UNIQUE or NOT NULL says about conflicts itself: `REPLACE`, `IGNORE`.
+    /// The conflict clause of a UNIQUE or NOT NULL: `REPLACE`, `IGNORE`.
     package var onConflict = ""
     /// The values of a column that refers to another table.
     package var pool: [String] = []
@@ -36,14 +36,14 @@ package struct RandomTable {
   package var values = Values()
   /// Generated columns as SQL, written among the others.
   package var generated: [String] = []
-  /// Columns that only the receiver has, as SQL, behind the others.
+  /// Columns that only the receiver has, as SQL, after the others.
   package var locals: [String] = []
   /// Foreign keys, as SQL.
   package var foreignKeys: [String] = []
-  /// Indexes beside those that constraints make, as SQL.
+  /// Additional indexes as SQL, beside those of constraints.
   package var indexes: [String] = []
 
-  /// What kind of key the table has.
+  /// The kind of key.
   package enum Variant {
     case plain
     /// No PRIMARY KEY at all.
@@ -53,9 +53,9 @@ package struct RandomTable {
     case rowIDInName
   }
 
-  /// What values there may be.
+  /// Choices of values.
   package struct Values {
-    /// Values that SQLite takes for equal and that are different: 1 and 1.0, 0.0 and -0.0, a and A under NOCASE.
+    /// Different values that SQLite treats as equal: 1 and 1.0, 0.0 and -0.0, a and A under NOCASE.
     package var areLoose = true
     package var areInUTF16 = false
     package var hasNullKeys = false
@@ -99,7 +99,7 @@ package struct RandomTable {
     return table
   }
 
-  /// The same table with another kind of key, and what else only a comparison meets.
+  /// The same table with another kind of key, and other features for comparisons only.
   package func varied(_ values: Values, _ random: inout SeededGenerator) -> RandomTable {
     var table = self
     table.values = values
@@ -124,14 +124,14 @@ package struct RandomTable {
   }
 
   package var hasUnique: Bool { columns.contains(where: \.isUnique) }
-  /// True if the key takes both cases of a letter for equal.
+  /// True if the key treats both cases of a letter as equal.
   package var isNoCase: Bool { key.contains { columns[$0].collation == "NOCASE" } }
 
   package func quoted(_ name: String) -> String { "\"\(name)\"" }
 
-  /// The statement that makes it, with its columns in a given order.
+  /// The statement that creates the table, with its columns in a given order.
   ///
-  /// - Parameter isTwin: True if a table without a key is made with one: its rowid, as column `rid`.
+  /// - Parameter isTwin: True if a table without a key gets one: its rowid, as column `rid`.
   package func creation(order: [Int]? = nil, isTwin: Bool = false) -> String {
     var parts = (order ?? Array(columns.indices)).map { index -> String in
       let column = columns[index]
@@ -189,7 +189,7 @@ package struct RandomTable {
     return random.pick(Self.keyPool(of: column.type))
   }
 
-  /// The values that keys of a type are made of.
+  /// The values of keys with a type.
   package static func keyPool(of type: String) -> [String] {
     switch type {
     case "INTEGER", "INT": ["1", "2", "3", "4", "-1", "9007199254740993", "-9223372036854775808"]
@@ -202,7 +202,7 @@ package struct RandomTable {
 
   // MARK: Statements
 
-  /// A statement, or some, that change rows; never refused, at worst without effect.
+  /// One or several statements that change rows; they are never refused, and at worst have no effect.
   package func statement(_ random: inout SeededGenerator) -> String {
     switch Int.random(in: 0..<10, using: &random) {
     case 0...3:
@@ -220,7 +220,7 @@ package struct RandomTable {
       guard let index = columns.indices.first(where: { !key.contains($0) && columns[$0].type.hasPrefix("INT") }) else {
         return "DELETE FROM \(quoted(name)) WHERE \(condition(&random))"
       }
-      // Every number goes up by one, by way of negative ones, so that no two are equal in between.
+      // Every number is increased by one, by way of negative ones, so that no two are equal in between.
       let column = quoted(columns[index].name)
       let small = "typeof(\(column)) = 'integer' AND abs(\(column) / 4) < 1000"
       return """

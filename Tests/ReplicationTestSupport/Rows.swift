@@ -1,12 +1,12 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows of tables as text that tells every value apart: class and bytes.
+/// The rows of tables as text that distinguishes all values, by storage class and bytes.
 package enum Rows {
   /// One row: the value of each column by its name.
   package typealias Row = [String: String]
 
-  /// A value in a notation that no other value has.
+  /// A value in a unique notation.
   package static func text(of row: borrowing SQLiteStatement, at column: Int) -> String {
     switch row.storageClass(at: column) {
     case .null: "NULL"

@@ -5,7 +5,7 @@ import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Ships differences without files: what the façade does, for tests of the engine alone.
+/// Transfers differences without files, for tests of the engine without the façade.
 package enum Shipping {
   /// Compares two databases and applies the difference to a third, with definitions.
   @discardableResult
@@ -17,7 +17,7 @@ package enum Shipping {
     return try apply(difference, to: target, settings: settings)
   }
 
-  /// A difference, as the engine takes it from a file.
+  /// A difference in the form in which the engine reads it from a file.
   package static func incoming(
     _ difference: DatabaseDifference, digest: [UInt8] = (0..<32).map { _ in UInt8.random(in: 0...255) }
   ) throws -> IncomingChanges {
@@ -28,7 +28,7 @@ package enum Shipping {
       changeset: difference.changeset)
   }
 
-  /// Applies a difference in a transaction of its own.
+  /// Applies a difference in a separate transaction.
   package static func apply(
     _ difference: DatabaseDifference, to target: String,
     settings: ApplySettings = ApplySettings(time: 2_000_000_000_000),

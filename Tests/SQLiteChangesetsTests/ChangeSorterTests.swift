@@ -4,9 +4,9 @@ import Testing
 @testable import SQLiteChangesets
 import TestSupport
 
-@Suite("Going through changes by key")
+@Suite("Reading changes by key")
 struct ChangeSorterTests {
-  /// All changes of the first table, in the order that a sorter with these limits gives.
+  /// All changes of the first table, in the order of a sorter with these limits.
   private func sorted(
     _ bytes: [UInt8], _ limits: ChangeSorter.Limits, windowBytes: Int? = nil
   ) throws -> [[UInt8]] {
@@ -29,7 +29,7 @@ struct ChangeSorterTests {
   }
 
   @Test(
-    "Whatever fits into memory, the changes come by key, and equal keys in author's order", arguments: 0..<UInt64(40))
+    "With any memory limit, changes are in key order, and equal keys in the author's order", arguments: 0..<UInt64(40))
   func stableOrder(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let keys: [TestValue] = [
@@ -47,7 +47,7 @@ struct ChangeSorterTests {
     }
     let table = ChangesetTable(name: "t", keyFlags: [0, 1])
     let bytes = changeset(table, changes.map(\.change))
-    // 2 and 2.0 are one key; then the order of SQLite: NULL, numbers, text, blobs.
+    // 2 and 2.0 are one key; otherwise SQLite's order: NULL, numbers, text, blobs.
     let ranks = [3, 4, 4, 5, 2, 6, 7, 10, 8, 9, 1, 12, 11]
     let expected = changes.enumerated()
       .sorted { (ranks[$0.element.key], $0.offset) < (ranks[$1.element.key], $1.offset) }
@@ -112,7 +112,7 @@ struct ChangeSorterTests {
     #expect(stretches > 10)
   }
 
-  @Test("Patchsets go by the same keys, in key order where the header tells it")
+  @Test("Patchsets use the same keys, in key order if the header has it")
   func patchset() throws {
     let table = ChangesetTable(name: "t", format: .patchset, keyFlags: [0, 2, 1])
     let changes: [TestChange] = [
@@ -138,7 +138,7 @@ struct RadixSortTests {
     let place: Int
   }
 
-  @Test("Sorts as a stable sort does, whatever digits differ", arguments: 0..<UInt64(60))
+  @Test("The order equals that of a stable sort, for any digits", arguments: 0..<UInt64(60))
   func likeAStableSort(_ seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let masks: [UInt64] = [.max, 0x3, 0xff00, 0xffff_0000_0000_0000, 0, 1 << 63 | 1]

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Walking over checked changes")
 struct ChangeWalkTests {
-  @Test("A walk stands where the reader stands, in changesets and patchsets of any tables", arguments: 0..<UInt64(20))
+  @Test("A walk has the reader's positions, in changesets and patchsets of any tables", arguments: 0..<UInt64(20))
   func likeTheReader(_ seed: UInt64) throws {
     let made = try RandomDatabase(seed: seed).changes(60)
     for bytes in [made.changeset, made.patchset] {
@@ -27,7 +27,7 @@ struct ChangeWalkTests {
     }
   }
 
-  @Test("A summary tells where keys go down, and which kinds of value they have")
+  @Test("A summary counts the descents of keys, and lists the kinds of their values")
   func keys() throws {
     let bytes =
       changeset("a", .delete([5, 1]), .delete([6, 1]), .insert([1, 1]), .insert([1.5, 1]), .insert([1, 1]))
@@ -39,7 +39,7 @@ struct ChangeWalkTests {
     #expect(summary.sections.map(\.table) == [0, 1, 0])
   }
 
-  @Test("Going back and forth between tables has an end")
+  @Test("The number of alternations between tables is limited")
   func tooManySections() throws {
     let one = changeset("a", key: [1], .insert([nil])) + changeset("b", key: [1], .insert([nil]))
     var bytes: [UInt8] = []

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import Testing
 
-/// The table of `RowChange.followed(by:in:bytes:)`, case by case, and beside SQLite's answer.
+/// The table of `RowChange.followed(by:in:bytes:)`, case by case, compared with SQLite's result.
 @Suite("Joining")
 struct ChangesetConcatenateTests {
   private let header = changeset()
@@ -23,7 +23,7 @@ struct ChangesetConcatenateTests {
     let joined = try Changesets.concatenated(one, other)
     #expect(try lines(joined) == [expected].compactMap { $0 }, sourceLocation: location)
     #expect(joined == (try StockChangesets.concat(one, other)), sourceLocation: location)
-    // One changeset that changes a row twice is folded in the same way.
+    // One changeset that changes a row twice is joined in the same way.
     #expect(try Changesets.concatenated(one + other) == joined, sourceLocation: location)
   }
 
@@ -59,7 +59,7 @@ struct ChangesetConcatenateTests {
     try expect(delete, then: delete, give: "notes DELETE | 1 . -", format: .patchset)
   }
 
-  @Test("a joined change is indirect when both were", arguments: [false, true], [false, true])
+  @Test("a joined change is indirect if both were", arguments: [false, true], [false, true])
   func indirect(first: Bool, second: Bool) throws {
     let mark = first && second ? "*" : ""
     try expect(
@@ -73,7 +73,7 @@ struct ChangesetConcatenateTests {
       give: "notes INSERT\(first ? "*" : "") - | 1 'a'")
   }
 
-  @Test("columns that end as they began leave a joined UPDATE")
+  @Test("columns that end with their first value leave a joined UPDATE")
   func columns() throws {
     let first = changeset(
       key: [0, 1, 0], .update(old: ["a", 1, 5], new: ["b", .undefined, 6]))
@@ -84,7 +84,7 @@ struct ChangesetConcatenateTests {
     #expect(joined == (try StockChangesets.concat(first, second)))
   }
 
-  @Test("rows keep the place of their first change, tables that of their first section")
+  @Test("rows keep the position of their first change, tables that of their first section")
   func places() throws {
     let first =
       changeset("b", .insert([3, 1]), .insert([1, 1]), .insert([2, 1])) + changeset("a", .insert([1, 1]))
@@ -97,14 +97,14 @@ struct ChangesetConcatenateTests {
       ])
   }
 
-  @Test("a table with nothing left leaves no header")
+  @Test("a table without remaining changes leaves no header")
   func emptied() throws {
     #expect(try Changesets.concatenated(changeset(insert), changeset(delete)) == [])
     #expect(try Changesets.concatenated(header, header) == [])
     #expect(try Changesets.concatenated() == [])
   }
 
-  @Test("keys of other kinds are other rows, and keys with NULL are no row at all")
+  @Test("keys of different types are different rows, and keys with NULL match no row")
   func rows() throws {
     let kinds = changeset(.delete([1, "a"]), .delete([1.0, "a"]), .delete(["1", "a"]), .delete([[0x31], "a"]))
     let back = changeset(.insert([1.0, "b"]), .insert([1, "c"]))
@@ -118,7 +118,7 @@ struct ChangesetConcatenateTests {
     #expect(try Changesets.concatenated(nulls, gone) == nulls + gone.dropFirst(header.count + 1))
   }
 
-  @Test("inputs that do not fit each other are refused at their place in the input")
+  @Test("inputs that do not fit each other are refused with the offset")
   func refused() throws {
     let first = changeset(insert)
     for (bad, code, offset) in [
@@ -139,7 +139,7 @@ struct ChangesetConcatenateTests {
     }
   }
 
-  @Test("what spills into files gives the same bytes")
+  @Test("inputs spilled to files give the same bytes")
   func spilled() throws {
     let parts = (0..<50).map { part in
       changeset(.insert([.integer(Int64(part)), .text(String(repeating: "x", count: 500))]), .insert([-1, "once"]))
@@ -149,7 +149,7 @@ struct ChangesetConcatenateTests {
     #expect(try lines(joined).count == 51)
   }
 
-  @Test("a row that is changed thousands of times is one row", arguments: [1, 3_001])
+  @Test("thousands of changes of one row become one", arguments: [1, 3_001])
   func manyChanges(count: Int) throws {
     let changes = (0..<count).map {
       TestChange.update(old: [1, .integer(Int64($0))], new: [.undefined, .integer(Int64($0 + 1))])
@@ -158,7 +158,7 @@ struct ChangesetConcatenateTests {
     #expect(try lines(try Spilled.concatenated([bytes])) == ["t UPDATE | 1 0 | . \(count)"])
   }
 
-  @Test("joining and sorting stop when they are told to")
+  @Test("joining and sorting stop on request")
   func stopping() throws {
     struct Stop: Error {}
     let bytes = changeset(ChangesetTable(name: "t", keyFlags: [1, 0]), (0..<500).map { .insert([.integer($0), nil]) })

@@ -5,7 +5,7 @@ import Testing
 @Suite("Inverting")
 struct ChangesetInvertTests {
   @Test(
-    "INSERT and DELETE trade places, UPDATE swaps its values and keeps the key; tables come from the last to the first, and of each what was inserted goes first"
+    "INSERT and DELETE are exchanged, UPDATE swaps its values, tables are reversed, and DELETEs come first"
   )
   func inverse() throws {
     let bytes =
@@ -25,7 +25,7 @@ struct ChangesetInvertTests {
     #expect(try Changesets.inverted([]) == [])
   }
 
-  @Test("A key that became another which compares equal is deleted before it is inserted, whatever the order was")
+  @Test("A key replaced by another that compares equal is deleted before it is inserted, in any order")
   func replacedKeys() throws {
     let pairs: [(TestValue, TestValue)] = [("apple", "Apple"), (2.0, 2), (0, -0.0), (0.0, -0.0), (-0.0, 0.0), (2, 2.0)]
     for (old, new) in pairs {
@@ -37,7 +37,7 @@ struct ChangesetInvertTests {
     }
   }
 
-  @Test("Where one row is changed more than once, the changes come from the last to the first")
+  @Test("If one row is changed more than once, the changes are reversed")
   func sequences() throws {
     let bytes =
       changeset(.insert([1, "a"]), .insert([2, "b"]))
@@ -49,13 +49,13 @@ struct ChangesetInvertTests {
       + changeset(.delete([2, "b"]), .delete([1, "a"]))
     #expect(try Changesets.inverted(bytes) == expected)
     #expect(try Spilled.inverted(bytes) == expected)
-    // Rows with NULL in the key may be one and the same.
+    // Rows with NULL in the key may be the same row.
     let nulls = changeset(.insert([nil, "a"]), .delete([nil, "a"]), .insert([nil, "b"]))
     #expect(
       try Changesets.inverted(nulls) == changeset(.delete([nil, "b"]), .insert([nil, "a"]), .delete([nil, "a"])))
   }
 
-  @Test("More than a DELETE and an INSERT of equal keys is a sequence")
+  @Test("More changes than a DELETE and an INSERT of equal keys are a sequence")
   func manyForms() throws {
     let bytes = changeset(.delete([0, 1]), .insert([0.0, 1]), .delete([0.0, 1]), .insert([-0.0, 1]))
     #expect(
@@ -65,7 +65,7 @@ struct ChangesetInvertTests {
     #expect(try Changesets.inverted(inserts) == changeset(.delete([2.0, 1]), .delete([2, 1])))
   }
 
-  @Test("Sections of one table become one, unless their changes are a sequence or in an order of the author's")
+  @Test("Sections of one table are joined, unless their changes are a sequence or in the author's order")
   func sections() throws {
     let bytes = changeset(.insert([1, 1])) + changeset("other", .insert([1, 1])) + changeset(.insert([2, 1]))
     #expect(
@@ -79,7 +79,7 @@ struct ChangesetInvertTests {
     #expect(inKeyOrder.map(\.name) == ["other"])
   }
 
-  @Test("a patchset is refused by name and place, before anything is written")
+  @Test("a patchset is refused with its name and offset, before anything is written")
   func patchset() throws {
     let output = TemporaryBuffer()
     let bytes = changeset("people", format: .patchset, .insert([1, 2]))
@@ -88,7 +88,7 @@ struct ChangesetInvertTests {
     #expect(output.isEmpty)
   }
 
-  @Test("an UPDATE whose old value is missing has no inverse")
+  @Test("an UPDATE with a missing old value has no inverse")
   func missingOldValue() throws {
     let output = TemporaryBuffer()
     let bytes = changeset(.insert([1, 2]), .update(old: [2, .undefined], new: [.undefined, 5]))

@@ -11,7 +11,7 @@ struct ChangesetReaderTests {
     3, 2, 0x68, 0x69,  // text "hi"
     23, 1,  // UPDATE, indirect
     1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0,  // old: -1, 1.5
-    0, 5,  // new: left alone, NULL
+    0, 5,  // new: unchanged, NULL
     9, 0,  // DELETE, direct
     4, 1, 0xab, 4, 0,  // two blobs, the second one empty
   ]
@@ -34,7 +34,7 @@ struct ChangesetReaderTests {
     #expect(writer.bytes == spelledOut)
   }
 
-  @Test("a change says where it stands and what opens its table")
+  @Test("a change has its range and that of its table's header")
   func places() throws {
     let bytes = spelledOut + spelledOut
     try bytes.withRawSpan { span in
@@ -53,7 +53,7 @@ struct ChangesetReaderTests {
     }
   }
 
-  @Test("patchsets hold the key of an UPDATE in its one record, and only the key of a DELETE")
+  @Test("patchsets contain the key of an UPDATE in its one record, and only the key of a DELETE")
   func patchset() throws {
     let bytes = changeset(
       key: [0, 1, 0], format: .patchset, .patchUpdate(["x", 1, .undefined]), .patchDelete([2]),
@@ -83,14 +83,14 @@ struct ChangesetReaderTests {
     }
   }
 
-  @Test("nothing, and headers alone, hold no changes")
+  @Test("no bytes, and headers alone, contain no changes")
   func empty() throws {
     #expect(try lines([]) == [])
     #expect(try lines(changeset()) == [])
     #expect(try lines(changeset() + changeset("other")) == [])
   }
 
-  @Test("a key that SQLite changed for an equal one is left out, as is an old value without a new one")
+  @Test("a key that SQLite replaced by an equal one is left out, as is an old value without a new one")
   func normalised() throws {
     let bytes = changeset(
       key: [1, 0, 0], .update(old: [1, 5, "stays"], new: [1.0, 6, .undefined]))
@@ -150,14 +150,14 @@ struct ChangesetReaderTests {
       bytes: [0x50, 2, 1, 0, 0x74, 0, 23, 0, 0, 5]),
   ]
 
-  @Test("what is no changeset is refused at the byte where it goes wrong", arguments: bad)
+  @Test("bytes that are no changeset are refused at the offset of the fault", arguments: bad)
   func refusal(_ bad: BadBytes) {
     let error = changesetError { _ = try lines(bad.bytes) }
     #expect(error?.code == bad.code)
     #expect(error?.offset == bad.offset)
   }
 
-  @Test("errors are sentences with byte and table")
+  @Test("errors are sentences with offset and table")
   func errorText() {
     #expect(
       changesetError { _ = try lines(changeset("things") + [18]) }?.description

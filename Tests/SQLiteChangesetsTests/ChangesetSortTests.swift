@@ -9,7 +9,7 @@ struct ChangesetSortTests {
     try Changesets.sort(TemporaryBuffer(bytes), ChangesetSummary.of(bytes), into: TemporaryBuffer()).map(\.name)
   }
 
-  @Test("inside a table come deletes, updates and inserts, each by key; tables and sections in order of appearance")
+  @Test("in a table, deletes, updates and inserts are sorted by key; tables and sections keep their order")
   func order() throws {
     let bytes =
       changeset("b", .insert([2, "x"]), .update(old: [9, 1], new: [.undefined, 2]), .insert([-1, "x"]))
@@ -52,7 +52,7 @@ struct ChangesetSortTests {
     }
   }
 
-  @Test("a composite key sorts in its own order when the header tells it, else in that of the columns")
+  @Test("a composite key is sorted in its own order if the header has it, otherwise in column order")
   func composite() throws {
     let changes: [TestChange] = [.insert([1, 2, 0]), .insert([2, 1, 0]), .insert([1, 1, 0])]
     func sorted(_ key: [UInt8]) throws -> [String] {
@@ -65,7 +65,7 @@ struct ChangesetSortTests {
     #expect(try sorted([3, 1, 0]) == ["1 1 0", "1 2 0", "2 1 0"])
   }
 
-  @Test("a table that changes a row twice stays in author's order, its sections joined; others do not")
+  @Test("a table that changes a row twice keeps the author's order, with joined sections; others do not")
   func authorOrder() throws {
     let bytes =
       changeset("twice", .insert([5, 1]), .insert([3, 1])) + changeset("once", .insert([2, 1]), .insert([1, 1]))
@@ -78,7 +78,7 @@ struct ChangesetSortTests {
       ])
   }
 
-  @Test("keys that SQLite may take for one count as one: 1 and 1.0, zeros of both signs, NULL")
+  @Test("keys that SQLite may treat as equal count as one: 1 and 1.0, zeros of both signs, NULL")
   func looseKeys() throws {
     let pairs: [(TestValue, TestValue)] = [(1, 1.0), (0, -0.0), (0.0, -0.0), (nil, nil), ("a", "a")]
     for (one, other) in pairs {
@@ -87,12 +87,12 @@ struct ChangesetSortTests {
       #expect(try Spilled.sorted(bytes) == bytes)
       #expect(try tablesInAuthorOrder(bytes) == ["notes"])
     }
-    // In a composite key they need not be neighbours in any order that puts 1 before 1.0.
+    // In a composite key, equal keys need not be adjacent in an order that puts 1 before 1.0.
     let bytes = changeset(key: [1, 2], .insert([1, 7]), .insert([1, 8]), .insert([1.0, 9]), .delete([1.0, 7]))
     #expect(try Changesets.sorted(bytes) == bytes)
   }
 
-  @Test("what is in order already comes back unchanged")
+  @Test("a sorted changeset is unchanged")
   func identity() throws {
     let bytes = changeset(.delete([9, 1]), .insert([1, 1]), .insert([2, 1])) + changeset("b", .insert([0, 0]))
     #expect(try Changesets.sorted(bytes) == bytes)
@@ -100,7 +100,7 @@ struct ChangesetSortTests {
     #expect(try Changesets.sorted(changeset()) == [])
   }
 
-  @Test("NaN, which SQLite never writes, has a place too")
+  @Test("NaN, which SQLite never writes, has a position, too")
   func nan() throws {
     let bytes = changeset(.insert([1, 0]), .insert([.real(.nan), 0]), .insert([.real(-.infinity), 0]))
     #expect(

@@ -22,7 +22,7 @@ struct ChangesetSummaryTests {
     #expect(summary.format == .changeset)
   }
 
-  @Test("changes that do not say what their author saw are counted, and a DELETE behind an INSERT is noted")
+  @Test("changes without old values are counted, and a DELETE after an INSERT is recorded")
   func oldValues() throws {
     let ordered = changeset(.delete([1, 2]), .update(old: [2, 1], new: [.undefined, 2]), .insert([3, 4]))
     let hashed = changeset(
@@ -39,14 +39,14 @@ struct ChangesetSummaryTests {
     #expect(joined.tables.map(\.hasDeleteBehindInsert) == [true])
   }
 
-  @Test("nothing sums up to nothing")
+  @Test("no changes have an empty summary")
   func nothing() throws {
     let bytes: [UInt8] = []
     let summary = try ChangesetSummary.of(bytes)
     #expect(summary.tables.isEmpty && summary.changeCount == 0 && summary.format == nil)
   }
 
-  @Test("one name with other columns or another key is refused, whatever its case")
+  @Test("one name with other columns or another key is refused, in any case")
   func incompatible() {
     let first = changeset("Notes", .insert([1, 2]))
     for second in [
@@ -65,7 +65,7 @@ struct ChangesetSummaryTests {
     }
   }
 
-  @Test("names are told apart by bytes: composed and decomposed letters, broken UTF-8, other scripts' case")
+  @Test("names are compared by bytes: composed and decomposed letters, broken UTF-8, other scripts' case")
   func names() throws {
     let broken = changeset("x", .insert([1, 2]))
     var other = broken

@@ -16,7 +16,7 @@ struct ChangesetWindowTests {
       + changeset("empty") + changeset("LARGE", .insert([4, 5]))
   }
 
-  @Test("A scan finds the changes that a reader finds in all bytes at once", arguments: 0..<UInt64(10), sizes)
+  @Test("A scan finds the same changes as a reader of all bytes", arguments: 0..<UInt64(10), sizes)
   func scan(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
     var scan = ChangesetScan(try TemporaryBuffer(bytes, windowBytes: windowBytes))
@@ -37,11 +37,11 @@ struct ChangesetWindowTests {
       return changes
     }
     #expect(changes == expected)
-    // No more than twice the largest change is held.
+    // At most twice the largest change is held.
     #expect(largest <= max(windowBytes, 2 * 7_100))
   }
 
-  /// Reads changes, and of those of more than a few bytes the beginnings of their values only.
+  /// Reads changes; of those larger than a few bytes, only the starts of their values.
   private static func abridging(_ bytes: [UInt8], _ windowBytes: Int) throws -> ChangesetScan {
     try ChangesetScan(
       TemporaryBuffer(bytes, windowBytes: windowBytes),
@@ -49,7 +49,7 @@ struct ChangesetWindowTests {
   }
 
   @Test(
-    "Of large changes all is found but the ends of their long values, and where these are", arguments: 0..<UInt64(10),
+    "Large changes are read except the ends of long values, with their positions", arguments: 0..<UInt64(10),
     [1, 16, 64])
   func abridged(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
@@ -126,7 +126,7 @@ struct ChangesetWindowTests {
     }
   }
 
-  @Test("A spool has the summary of its bytes", arguments: 0..<UInt64(10), sizes)
+  @Test("A spool has the same summary as its bytes", arguments: 0..<UInt64(10), sizes)
   func summary(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
     let expected = try ChangesetSummary.of(bytes)
@@ -137,7 +137,7 @@ struct ChangesetWindowTests {
       #expect(one.table == other.table)
       #expect((one.inserted, one.updated, one.deleted) == (other.inserted, other.updated, other.deleted))
       #expect(one.keyKinds == other.keyKinds)
-      // Where the change before is out of the window, keys that begin alike are not compared.
+      // If the previous change is outside the window, keys with the same start are not compared.
       #expect(one.descents <= other.descents)
     }
     #expect(found.tables.count == expected.tables.count)
@@ -160,7 +160,7 @@ struct ChangesetWindowTests {
     }
   }
 
-  @Test("Stretches hold every change of a section once, whole", arguments: 0..<UInt64(10), sizes)
+  @Test("Stretches contain every change of a section once, and complete", arguments: 0..<UInt64(10), sizes)
   func stretches(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
     let spool = try TemporaryBuffer(bytes, windowBytes: windowBytes)
@@ -187,7 +187,7 @@ struct ChangesetWindowTests {
     #expect(changes == expected)
   }
 
-  @Test("A section can go on when more has arrived")
+  @Test("A section can be continued after more has arrived")
   func arriving() throws {
     let bytes = changeset(
       ChangesetTable(name: "t", keyFlags: [1, 0]),
@@ -247,7 +247,7 @@ struct ChangesetWindowTests {
     }
   }
 
-  @Test("A changeset in a file is inverted as one in memory is", arguments: 0..<UInt64(5), [16, 1_000])
+  @Test("A changeset in a file is inverted like one in memory", arguments: 0..<UInt64(5), [16, 1_000])
   func inverted(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
     let spool = try TemporaryBuffer(bytes, windowBytes: windowBytes)

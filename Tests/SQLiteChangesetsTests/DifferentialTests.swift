@@ -4,8 +4,8 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Random changes of random databases: what SQLite makes of them is the measure.
-@Suite("Against SQLite's own calls")
+/// Compares random changes of random databases with SQLite's results.
+@Suite("Compared with SQLite's own functions")
 struct DifferentialTests {
   /// Each test case runs this many seeds: few large cases print less than many small ones.
   private static let block: UInt64 = 25
@@ -27,7 +27,7 @@ struct DifferentialTests {
   }
 
   @Test(
-    "inverting gives the changes that SQLite makes, in the order in which they are sorted, with the tables reversed",
+    "the inverse has the same changes as SQLite's, in sorted order, with the tables reversed",
     arguments: 0..<6 as Range<UInt64>)
   func inverting(block: UInt64) throws {
     for seed in (block * Self.block)..<((block + 1) * Self.block) {
@@ -46,7 +46,7 @@ struct DifferentialTests {
   }
 
   @Test(
-    "recordings joined end to end are inverted as the sequence that they are", arguments: 0..<6 as Range<UInt64>)
+    "concatenated recordings are inverted as a sequence", arguments: 0..<6 as Range<UInt64>)
   func invertingSequences(block: UInt64) throws {
     for seed in (block * Self.block)..<((block + 1) * Self.block) {
       let database = try RandomDatabase(seed: seed)
@@ -65,7 +65,7 @@ struct DifferentialTests {
   }
 
   @Test(
-    "changesets with keys that are equal but not the same have the inverse that SQLite makes, in another order",
+    "changesets with keys that are equal but not the same have SQLite's inverse, in another order",
     arguments: 0..<4 as Range<UInt64>)
   func invertingLooseKeys(block: UInt64) throws {
     for seed in (block * Self.block)..<((block + 1) * Self.block) {
@@ -98,7 +98,7 @@ struct DifferentialTests {
     }
   }
 
-  @Test("joining what does not follow on each other drops what SQLite drops", arguments: 0..<6 as Range<UInt64>)
+  @Test("joining unrelated changesets drops what SQLite drops", arguments: 0..<6 as Range<UInt64>)
   func joiningTheImpossible(block: UInt64) throws {
     for seed in (block * Self.block)..<((block + 1) * Self.block) {
       let database = try RandomDatabase(seed: seed)
@@ -119,7 +119,7 @@ struct DifferentialTests {
     }
   }
 
-  @Test("sorting keeps changes and effect, joined end to end or not", arguments: 0..<6 as Range<UInt64>)
+  @Test("sorting keeps changes and effect, concatenated or not", arguments: 0..<6 as Range<UInt64>)
   func sorting(block: UInt64) throws {
     for seed in (block * Self.block)..<((block + 1) * Self.block) {
       let database = try RandomDatabase(seed: seed)
@@ -194,7 +194,7 @@ struct DifferentialTests {
     }
   }
 
-  @Test("tables that do not fit are refused where SQLite refuses them")
+  @Test("tables that do not fit are refused as by SQLite")
   func incompatible() throws {
     let notes = changeset("notes", key: [1, 0], .insert([1, 2]))
     for other in [

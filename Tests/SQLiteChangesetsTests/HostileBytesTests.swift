@@ -18,13 +18,13 @@ struct HostileBytesTests {
       + changeset("NOTES", .delete([1, 2]), .insert([5, 6])),
   ]
 
-  @Test("changesets cut short at every length", arguments: samples.indices)
+  @Test("changesets truncated at every length", arguments: samples.indices)
   func truncations(sample: Int) {
     let bytes = Self.samples[sample]
     for count in bytes.indices { checkAll(Array(bytes[..<count]), "cut to \(count)") }
   }
 
-  @Test("every byte replaced by each of the bytes that mean something", arguments: samples.indices)
+  @Test("every byte replaced by each byte with a meaning", arguments: samples.indices)
   func replacements(sample: Int) {
     let bytes = Self.samples[sample]
     for place in bytes.indices {
@@ -57,7 +57,7 @@ struct HostileBytesTests {
     }
   }
 
-  @Test("random bytes behind a header", arguments: 0..<4 as Range<UInt64>)
+  @Test("random bytes after a header", arguments: 0..<4 as Range<UInt64>)
   func randomBytes(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let likely: [UInt8] = [0, 1, 2, 3, 4, 5, 9, 18, 23, 0x50, 0x54]
@@ -72,17 +72,17 @@ struct HostileBytesTests {
     }
   }
 
-  @Test("huge lengths and counts claim no memory")
+  @Test("huge lengths and counts allocate no memory")
   func claims() {
     let maximum: [UInt8] = [0x87, 0xff, 0xff, 0xff, 0x7f]  // 2^31 - 1
     for kind in [3, 4] as [UInt8] { checkAll(changeset(key: [1]) + [18, 0, kind] + maximum, "kind \(kind)") }
     checkAll([0x54, 0x84, 0x80, 0x00], "65,536 columns and nothing else")
-    // 65,536 columns, of which each DELETE of a patchset holds one: ten bytes must not cost 65,536 steps each.
+    // 65,536 columns, of which each DELETE of a patchset has one: ten bytes must not cost 65,536 steps each.
     let wide = ChangesetTable(
       name: "wide", format: .patchset, keyFlags: [UInt8](repeating: 0, count: 65_535) + [1])
     let deletes = changeset(wide, (0..<20_000).map { .patchDelete([.integer($0 % 7)]) })
     #expect(throws: Never.self) { try Changesets.sorted(deletes) }
-    // Many headers, each for a table of its own.
+    // Many headers, each for another table.
     var writer = ChangesetWriter()
     for number in 0..<2000 {
       writer.beginTable(ChangesetTable(name: "t\(number)", keyFlags: [1]))
@@ -91,7 +91,7 @@ struct HostileBytesTests {
     checkAll(writer.bytes, "2,000 tables")
   }
 
-  /// Runs everything; what is accepted must hold together, and mean to SQLite what it means here.
+  /// Runs all operations; accepted bytes must be consistent, and mean the same to SQLite.
   private func checkAll(_ bytes: [UInt8], _ note: String) {
     do {
       let changes = try wholeChanges(bytes)
@@ -114,7 +114,7 @@ struct HostileBytesTests {
         #expect(try wholeChanges(inverse).count == changes.count, "\(note)")
       }
     } catch is ChangesetError {
-      // The bytes are no changeset: every operation must say so.
+      // The bytes are no changeset: every operation must report it.
       #expect(throws: ChangesetError.self, "\(note)") { try ChangesetSummary.of(bytes) }
       #expect(throws: ChangesetError.self, "\(note)") { try Changesets.sorted(bytes) }
       #expect(throws: ChangesetError.self, "\(note)") { try Changesets.inverted(bytes) }

@@ -3,13 +3,13 @@ import TestSupport
 
 /// A small database in memory whose content and changes follow from a seed.
 ///
-/// Few keys, so that changes meet; keys of all kinds, composite ones out of column order, WITHOUT ROWID, a table with
-/// more columns than fit one byte of length, names with quotes and other scripts.
+/// Few keys, so that changes collide; keys of all kinds, composite ones out of column order, WITHOUT ROWID, a table
+/// with more columns than fit into one byte of length, names with quotes and other scripts.
 final class RandomDatabase {
   let connection: SQLiteConnection
   private var random: SeededGenerator
-  /// True if 1 and 1.0 appear as keys. SQLite's sessions write an UPDATE of the key and an INSERT for one row then, which
-  /// no one can apply.
+  /// True if 1 and 1.0 appear as keys. SQLite's sessions then write an UPDATE of the key and an INSERT for one row,
+  /// which cannot be applied.
   private let hasLooseKeys: Bool
 
   static let tables: [(name: String, columns: [String], key: [String])] = [
@@ -21,7 +21,7 @@ final class RandomDatabase {
     ("wide", (0..<130).map { "c\($0)" }, ["c7"]),
   ]
 
-  /// Makes the database with the content that belongs to the seed.
+  /// Creates the database with the content of the seed.
   init(seed: UInt64, hasLooseKeys: Bool = false) throws {
     self.hasLooseKeys = hasLooseKeys
     connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -38,7 +38,7 @@ final class RandomDatabase {
     for _ in 0..<30 { try insertRow() }
   }
 
-  /// Changes made from here on follow from another seed: copies of one database go ways of their own.
+  /// Makes further changes follow from another seed, so that copies of one database diverge.
   func diverge(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
   /// All rows by table and key, values as text with their types.
@@ -56,7 +56,7 @@ final class RandomDatabase {
     return found
   }
 
-  /// Changes made from here on fire a trigger now and then: what it does is an indirect change.
+  /// Adds a trigger that further changes fire occasionally; its changes are indirect.
   func addTrigger() throws {
     try connection.execute(
       """
@@ -133,7 +133,7 @@ final class RandomDatabase {
   }
 
   private func randomTable() -> (name: String, columns: [String], key: [String]) {
-    // The wide one is slow to look at and shows little: seldom.
+    // The wide table is slow and shows little, so it is rarely chosen.
     Self.tables[min(Int.random(in: 0..<31, using: &random) / 6, 5)]
   }
 

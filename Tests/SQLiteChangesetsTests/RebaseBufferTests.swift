@@ -6,7 +6,7 @@ import TestSupport
 
 @Suite("Rebasing by SQLite's rebase buffers")
 struct RebaseBufferTests {
-  @Test("random changesets and resolutions give the bytes that SQLite gives", arguments: Seeds.shards)
+  @Test("random changesets and resolutions give the same bytes as in SQLite", arguments: Seeds.shards)
   func sameAsStock(shard: Int) throws {
     try Seeds.tryEach(160, shard: shard) { seed in
       let local = try RandomDatabase(seed: seed, hasLooseKeys: seed % 5 == 0)
@@ -42,7 +42,7 @@ struct RebaseBufferTests {
     let stock: [String]
   }
 
-  @Test("a buffer that is none is refused, and so is a patchset, and a table that differs")
+  @Test("an invalid buffer, a patchset and a table that differs are refused")
   func refusals() throws {
     let local = changeset(.insert([1, "a"]))
     for (buffer, code) in [
@@ -57,13 +57,13 @@ struct RebaseBufferTests {
     }
     let patchset = changeset(format: .patchset, .insert([1, "a"]))
     #expect(changesetError { _ = try Changesets.rebased(patchset, resolving: []) }?.code == .needsChangeset)
-    // Any cut of a buffer is refused or read, never more.
+    // Any prefix of a buffer is refused or read, without a crash.
     let buffer = changeset(.insert([1, "abc"]), .delete([2, 0.5]))
     for end in buffer.indices { _ = try? Changesets.rebased(local, resolving: [Array(buffer[..<end])]) }
   }
 }
 
-/// Answers that a callback takes from a seed.
+/// Answers of a callback, taken from a seed.
 final class SharedGenerator {
   private var random: SeededGenerator
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }

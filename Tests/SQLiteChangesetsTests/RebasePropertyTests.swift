@@ -13,7 +13,7 @@ struct RebasePropertyTests {
   }
 
   @Test(
-    "applied after the incoming changes, the result meets no conflict and gives what a merge of the three states gives",
+    "applied after the incoming changes, the result has no conflict and equals a three-way merge",
     arguments: Seeds.shards)
   func mergedStates(shard: Int) throws {
     try Seeds.tryEach(240, shard: shard) { seed in
@@ -67,7 +67,7 @@ struct RebasePropertyTests {
     return result
   }
 
-  @Test("with loose keys, too, what was applied before is where the result starts from", arguments: Seeds.shards)
+  @Test("with loose keys, too, the result starts from the state after the incoming changes", arguments: Seeds.shards)
   func looseKeys(shard: Int) throws {
     try Seeds.tryEach(80, shard: shard) { seed in
       let mine = try RandomDatabase(seed: seed, hasLooseKeys: true)
@@ -86,7 +86,7 @@ struct RebasePropertyTests {
 
   private static let uniqueTable = "CREATE TABLE u(id INTEGER PRIMARY KEY, a UNIQUE, b, c, d, UNIQUE(b, c))"
 
-  @Test("with the definitions, no two rows have the same UNIQUE values in the end", arguments: Seeds.shards)
+  @Test("with the definitions, no two rows end with the same UNIQUE values", arguments: Seeds.shards)
   func uniqueValues(shard: Int) throws {
     let definition = RebaseTable(
       name: "u", collations: Array(repeating: .binary, count: 5), unique: [[1], [2, 3]], integerKey: 0)
@@ -100,7 +100,7 @@ struct RebasePropertyTests {
       let output = TemporaryBuffer()
       let conflicts = try Changesets.rebase(
         TemporaryBuffer(local), onto: TemporaryBuffer(incoming), policy, definitions: [definition], into: output)
-      // Nothing but the result is looked at: in which order rows make room for each other is for the receiver.
+      // Only the result is checked: the order in which rows make room for each other is up to the receiver.
       let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
       try receiver.execute("CREATE TABLE u(id INTEGER PRIMARY KEY, a, b, c, d)")
       let original = try database(start)
@@ -184,7 +184,7 @@ struct RebasePropertyTests {
         ]),
     ]
   }()
-  /// What each row is and refers to, in words that do not depend on keys.
+  /// The contents and references of each row, independent of keys.
   private static let relations = """
     SELECT 'person', p.v, q.v FROM person p LEFT JOIN person q ON q.id = p.parent
     UNION ALL SELECT 'detail', d.v, p.v FROM detail d JOIN person p USING(id)
@@ -192,7 +192,7 @@ struct RebasePropertyTests {
     UNION ALL SELECT 'link', l.v, n.v || p.v FROM link l JOIN note n ON n.id = l.a JOIN person p ON p.id = l.b
     """
 
-  @Test("with new keys, the rows of both are there, and refer to what they referred to", arguments: Seeds.shards)
+  @Test("with new keys, the rows of both sides exist, with their references", arguments: Seeds.shards)
   func newKeys(shard: Int) throws {
     try Seeds.tryEach(160, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
@@ -216,7 +216,7 @@ struct RebasePropertyTests {
     }
   }
 
-  /// The changes of somebody who adds rows, each with its own mark, and how all rows are related then.
+  /// The changes of a person who adds rows, each with a mark, and the resulting relations of all rows.
   private func grown(_ mark: String, _ random: inout SeededGenerator) throws -> ([UInt8], Set<String>) {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(Self.family)
@@ -233,12 +233,12 @@ struct RebasePropertyTests {
           "INSERT OR IGNORE INTO detail SELECT id, \(value) FROM person WHERE id > 2 ORDER BY id DESC LIMIT 1")
       case 3:
         try connection.execute(
-          // Now and then both add the same row, which is one only if it refers to the same person.
+          // Sometimes both add the same row, which only counts as one if it refers to the same person.
           "INSERT INTO note VALUES(NULL, \(person), (SELECT max(id) FROM detail), \(random.oneIn(2) ? "'both'" : value))"
         )
       case 4: try connection.execute("INSERT OR IGNORE INTO link VALUES(\(note), \(person), 'link')")
       default:
-        // In a circle, now and then.
+        // Sometimes in a cycle.
         try connection.execute(
           "UPDATE person SET parent = (SELECT max(id) FROM person) WHERE id = (SELECT max(id) - 1 FROM person WHERE id > 3)"
         )

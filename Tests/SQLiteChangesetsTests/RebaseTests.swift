@@ -22,7 +22,7 @@ struct RebaseTests {
 
   // MARK: One row
 
-  @Test("What only one side does stays as it is, in its order")
+  @Test("Changes of one side only are unchanged, in their order")
   func untouched() throws {
     let local = changeset(
       .insert([9, "i"], indirect: true), .update(old: [2, "b"], new: [.undefined, "B"]), .delete([1, "a"]))
@@ -36,7 +36,7 @@ struct RebaseTests {
     }
   }
 
-  @Test("What both have done alike vanishes without a conflict")
+  @Test("Equal changes of both sides disappear without a conflict")
   func equalEdits() throws {
     let both = changeset(.insert([9, "i"]), .update(old: [2, "b"], new: [.undefined, "B"]), .delete([1, "a"]))
     for policy in RebasePolicy.allCases {
@@ -45,7 +45,7 @@ struct RebaseTests {
     }
   }
 
-  @Test("Edits of different columns merge, with the incoming values as old ones; of the same, the policy decides")
+  @Test("Edits of different columns merge, with the incoming values as old ones; for the same, the policy decides")
   func columns() throws {
     let local = changeset(
       key: [1, 0, 0, 0], .update(old: [1, "a", "b", .undefined], new: [.undefined, "A", "B", .undefined]))
@@ -64,7 +64,7 @@ struct RebaseTests {
       ])
   }
 
-  @Test("A row that one side deletes and the other changes comes back whole, goes, or stays, as the policy says")
+  @Test("A row deleted on one side and changed on the other is inserted, deleted or kept, by policy")
   func deleted() throws {
     let update = changeset(key: [1, 0, 0], .update(old: [1, "a", .undefined], new: [.undefined, "A", .undefined]))
     let delete = changeset(key: [1, 0, 0], .delete([1, "a", "b"]))
@@ -104,13 +104,13 @@ struct RebaseTests {
       try rebased(words, onto: other, .keepLocal, notes(.noCase))
         == (["notes DELETE | 'APPLE' 2 -", "notes INSERT - | 'Apple' 2"], [.updatedByBoth]))
     #expect(try rebased(words, onto: other, .takeIncoming, notes(.noCase)) == ([], [.updatedByBoth]))
-    // Only its definition says if the column's collating sequence tells them apart.
+    // Only the definition says whether the column's collating sequence distinguishes them.
     #expect(try rebased(words, onto: other, .keepLocal).lines == ["notes INSERT - | 'Apple' 1"])
     let padded = changeset(.insert(["a ", 1]))
     #expect(try rebased(padded, onto: changeset(.insert(["a", 1])), .takeIncoming, notes(.rightTrim)).lines == [])
   }
 
-  @Test("More changes than one row can have are paired by the bytes of their keys")
+  @Test("More changes than one row can have are matched by the bytes of their keys")
   func manyForms() throws {
     let local = changeset(
       .update(old: [1, "a"], new: [.undefined, "A"]), .update(old: [1.0, "b"], new: [.undefined, "B"]))
@@ -120,7 +120,7 @@ struct RebaseTests {
         == (["notes INSERT - | 1 'A'", "notes INSERT - | 1.0 'B'"], [.deletedByIncoming, .deletedByIncoming]))
   }
 
-  @Test("Rows with NULL in the key are told apart by content: deleted once, and never the same when inserted")
+  @Test("Rows with NULL in the key are compared by content: deleted once, and never equal when inserted")
   func nullKeys() throws {
     let local = changeset(.delete([nil, "a"]), .delete([nil, "a"]), .delete([nil, "b"]), .insert([nil, "c"]))
     let incoming = changeset(.delete([nil, "a"]), .insert([nil, "c"]))
@@ -130,7 +130,7 @@ struct RebaseTests {
     }
   }
 
-  @Test("Changes that were not made from one state are named")
+  @Test("Changes that were not made from the same state are named")
   func differentBase() throws {
     let update = changeset(.update(old: [1, "a"], new: [.undefined, "A"]))
     let other = changeset(.update(old: [1, "b"], new: [.undefined, "B"]))
@@ -142,7 +142,7 @@ struct RebaseTests {
     #expect(try rebased(insert, onto: changeset(.delete([1, "a"])), .keepLocal).lines == ["notes INSERT - | 1 'new'"])
   }
 
-  @Test("Recordings joined end to end count as what they come to")
+  @Test("Concatenated recordings count with their combined result")
   func sequences() throws {
     let local = changeset(.insert([1, "a"])) + changeset(.update(old: [1, "a"], new: [.undefined, "b"]))
     let incoming = changeset(.insert([1, "x"])) + changeset(.update(old: [1, "x"], new: [.undefined, "b"]))
@@ -176,7 +176,7 @@ struct RebaseTests {
 
   // MARK: UNIQUE values
 
-  @Test("If both sides give a UNIQUE value to different rows, the inserted row of the side that does not win gives way")
+  @Test("If both sides give a UNIQUE value to different rows, the inserted row of the losing side gives way")
   func uniqueInserts() throws {
     let local = changeset(.insert([1, "taken"]), .insert([3, "free"]))
     let incoming = changeset(.insert([2, "taken"]))
@@ -188,14 +188,14 @@ struct RebaseTests {
         ["notes INSERT - | 3 'free'"], [.unique]
       )
     )
-    // NULL equals nothing, and without a definition nothing is known.
+    // NULL equals nothing, and without a definition no constraint is known.
     #expect(
       try rebased(changeset(.insert([1, nil])), onto: changeset(.insert([2, nil])), .keepLocal, notes(unique: [[1]]))
         .conflicts.isEmpty)
     #expect(try rebased(local, onto: incoming, .keepLocal).lines.count == 2)
   }
 
-  @Test("An updated row that gives way has its old value again, and a row that needs that gives way in turn")
+  @Test("An updated row that gives way gets its old value back, and a row that needs that gives way, too")
   func uniqueUpdates() throws {
     let local = changeset(.update(old: [1, "a"], new: [.undefined, "x"]))
     let incoming = changeset(.update(old: [2, "b"], new: [.undefined, "x"]), .insert([6, "b"]))
@@ -209,7 +209,7 @@ struct RebaseTests {
     #expect(try rebased(local, onto: incoming, .takeIncoming, notes(unique: [[1]])) == ([], [.unique]))
   }
 
-  @Test("Where a changeset does not tell all columns of a constraint, that is named")
+  @Test("A constraint with columns that a changeset lacks is named")
   func undecided() throws {
     let tables = [RebaseTable(name: "notes", collations: [], unique: [[1, 2]])]
     let local = changeset(key: [1, 0, 0], .update(old: [1, "a", .undefined], new: [.undefined, "x", .undefined]))
@@ -220,7 +220,7 @@ struct RebaseTests {
 
   // MARK: References
 
-  @Test("Rows that refer to a row which is left out are left out with it, from parent to child; of the winner, none")
+  @Test("Rows that refer to a left-out row are left out, from parent to child; those of the winner are not")
   func references() throws {
     let tables = [
       RebaseTable(name: "notes", collations: []),

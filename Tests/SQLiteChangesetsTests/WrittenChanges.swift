@@ -2,7 +2,7 @@ import BuckiaBytes
 import SQLiteChangesets
 import Testing
 
-/// A value as tests write it.
+/// A value as written in tests.
 enum TestValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
   ExpressibleByNilLiteral, ExpressibleByArrayLiteral
 {
@@ -15,7 +15,7 @@ enum TestValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, Expressi
   init(arrayLiteral elements: UInt8...) { self = .blob(elements) }
 }
 
-/// A change as tests write it.
+/// A change as written in tests.
 enum TestChange {
   case insert([TestValue], indirect: Bool = false)
   case delete([TestValue], indirect: Bool = false)
@@ -74,7 +74,7 @@ func changeset(_ table: ChangesetTable, _ changes: [TestChange]) -> [UInt8] {
   return writer.bytes
 }
 
-/// What changeset bytes say, a line for each change: `notes INSERT - | 1 'a'`, `*` for indirect, `.` for undefined.
+/// Changeset bytes as text, a line for each change: `notes INSERT - | 1 'a'`, `*` for indirect, `.` for undefined.
 func lines(_ bytes: [UInt8]) throws -> [String] {
   try bytes.withRawSpan { span in
     var reader = ChangesetReader()
@@ -101,7 +101,7 @@ func lines(_ bytes: [UInt8]) throws -> [String] {
   }
 }
 
-/// Each change as it stands in the bytes, behind the header of its table: equal sets, equal effect.
+/// The bytes of each change, preceded by the header of its table: equal sets have equal effect.
 func wholeChanges(_ bytes: [UInt8]) throws -> [[UInt8]] {
   try bytes.withRawSpan { span in
     var reader = ChangesetReader()
@@ -114,7 +114,7 @@ func wholeChanges(_ bytes: [UInt8]) throws -> [[UInt8]] {
 }
 
 extension TemporaryBuffer {
-  /// Makes a buffer with a file that is read in small windows; the end of the bytes is still in memory.
+  /// Creates a buffer with a file that is read in small windows; the last bytes are still in memory.
   convenience init(_ bytes: [UInt8], windowBytes: Int) throws {
     self.init(memoryLimit: 0, windowBytes: windowBytes)
     try write(bytes)
@@ -130,7 +130,7 @@ extension Changesets {
   static func concatenated(_ changesets: [UInt8]...) throws -> [UInt8] { try concatenated(changesets) }
 }
 
-/// The sections of changeset bytes, each with its header, from the last to the first.
+/// The sections of changeset bytes, each with its header, in reverse order.
 func sectionsReversed(_ bytes: [UInt8]) throws -> [UInt8] {
   var starts: [Int] = []
   try bytes.withRawSpan { span in
@@ -143,7 +143,7 @@ func sectionsReversed(_ bytes: [UInt8]) throws -> [UInt8] {
   return zip(starts, ends).reversed().flatMap { bytes[$0..<$1] }
 }
 
-/// `Changesets` through files, small windows and sorted runs of a few changes.
+/// `Changesets` with files, small windows and sorted runs of a few changes.
 enum Spilled {
   private static let limits = ChangeSorter.Limits(changes: 5)
 
@@ -176,7 +176,7 @@ enum Spilled {
   }
 }
 
-/// The code and place of the `ChangesetError` that `body` throws; nil when it throws none.
+/// The code and offset of the `ChangesetError` that `body` throws; nil if it throws none.
 func changesetError(of body: () throws -> Void) -> ChangesetError? {
   do { try body() } catch let error as ChangesetError { return error } catch {
     Issue.record("not a ChangesetError: \(error)")

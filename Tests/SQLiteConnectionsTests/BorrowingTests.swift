@@ -22,7 +22,7 @@ import Testing
     #expect(try app.integer("SELECT count(*) FROM t") == 0)
   }
 
-  @Test("What the body throws is rethrown, and the app's transaction is unchanged")
+  @Test("An error thrown by the body is rethrown, and the app's transaction is unchanged")
   func failing() throws {
     struct Stop: Error {}
     let app = try SQLiteConnection(opening: ":memory:", as: .create)

@@ -5,7 +5,7 @@ import Testing
 /// SQLiteConnections as a loadable extension, which has only the functions that its host passes to it.
 @Suite(.disabled(if: Toolchain.obstacle != nil, "\(Toolchain.obstacle ?? "")"))
 struct LoadableExtensionTests {
-  /// The extension's entry point. Its host has a table `t`, from which it makes a table `extension`.
+  /// The extension's entry point. Its host has a table `t`, from which it creates a table `extension`.
   private static let entryPoint = """
     @_cdecl("sqlite3_extension_init")
     public func start(_ handle: OpaquePointer, _ message: UnsafeMutableRawPointer?, _ routines: UnsafeRawPointer) -> Int32 {
@@ -106,13 +106,13 @@ struct LoadableExtensionTests {
 private enum Toolchain {
   struct Failure: Error, CustomStringConvertible { let description: String }
 
-  /// Why the tests cannot run here; nil where they can.
+  /// Why the tests cannot run here; nil if they can.
   static var obstacle: String? {
     let missing = ["swiftc", "clang", "nm"].filter { ProgramRun.path(of: $0) == nil }
     return LoadedSQLite.obstacle ?? (missing.isEmpty ? nil : "not on the PATH: \(missing.joined(separator: ", "))")
   }
 
-  /// Runs a tool, and returns what it prints.
+  /// Runs a tool, and returns its output.
   static func run(_ tool: String, _ arguments: [String]) throws -> String {
     guard let path = ProgramRun.path(of: tool) else { throw Failure(description: "\(tool) is not on the PATH") }
     let run = try ProgramRun(path, arguments)

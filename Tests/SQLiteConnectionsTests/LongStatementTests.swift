@@ -6,7 +6,7 @@ import Testing
   private struct Stop: Error {}
   private static let numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)"
 
-  @Test("A long statement asks if it goes on, and is stopped by an error")
+  @Test("A long statement polls, and is stopped by an error")
   func polling() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a)")
@@ -24,18 +24,18 @@ import Testing
     #expect(polls == 3)
     let isOpen = connection.isInTransaction
     #expect(!isOpen)
-    // Nothing is asked any more.
+    // The closure is not called any more.
     #expect(try connection.integer("\(Self.numbers) SELECT count(*) FROM n") == 1_000_000)
     #expect(polls == 3)
   }
 
-  @Test("An error of SQLite's own is thrown as such")
+  @Test("SQLite's own error is rethrown")
   func errors() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     #expect(throws: SQLiteError.self) { try connection.execute("CREATE INDEX i ON missing(a)", polling: {}) }
   }
 
-  @Test("What the cache has written out is still part of the transaction")
+  @Test("Pages flushed from the cache are still part of the transaction")
   func flush() throws {
     let folder = try TemporaryFolder()
     let connection = try SQLiteConnection(opening: folder.file("db"), as: .create)
@@ -50,7 +50,7 @@ import Testing
     #expect(try connection.integer("SELECT count(*) FROM t") == 0)
   }
 
-  @Test("Where sorts use memory alone, that is known", arguments: [(0, false), (1, false), (2, true)])
+  @Test("A connection knows whether sorts use memory alone", arguments: [(0, false), (1, false), (2, true)])
   func temporaryFiles(setting: Int, isInMemory: Bool) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("PRAGMA temp_store = \(setting)")

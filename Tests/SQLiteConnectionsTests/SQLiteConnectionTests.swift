@@ -7,7 +7,7 @@ import TestSupport
 
   init() throws { connection = try SQLiteConnection(opening: ":memory:", as: .create) }
 
-  @Test("Unknown collating sequences compare bytes, and SQLite's own stay what they are, in any encoding")
+  @Test("Unknown collating sequences compare bytes, and SQLite's own are unchanged, in any encoding")
   func collations() throws {
     for encoding in ["UTF-8", "UTF-16le", "UTF-16be"] {
       let connection = try SQLiteConnection(opening: ":memory:", as: .readWrite)
@@ -103,7 +103,7 @@ import TestSupport
     }
   }
 
-  @Test("The difference of two attached databases is recorded; mismatching tables are an error of their own")
+  @Test("The difference of two attached databases is recorded; mismatching tables have their own error")
   func session() throws {
     try connection.execute(
       """

@@ -63,7 +63,7 @@ import Testing
     #expect(try !isThere("f", on: connection))
   }
 
-  @Test("What a function retains is released with it, and when it cannot be added")
+  @Test("A function's captured objects are released with it, and if it cannot be added")
   func release() throws {
     final class Held {}
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)

@@ -5,7 +5,7 @@ import Testing
 /// One process with several copies of SQLite.
 @Suite(.disabled(if: LoadedSQLite.obstacle != nil, "\(LoadedSQLite.obstacle ?? "")"))
 struct SQLiteLibraryTests {
-  /// How a copy is handed over.
+  /// The ways to pass a copy.
   enum Way: CaseIterable {
     case table
     case tableAndSessions
@@ -20,7 +20,7 @@ struct SQLiteLibraryTests {
     }
   }
 
-  @Test("A second copy opens, reads and writes databases, however it is handed over", arguments: Way.allCases)
+  @Test("A second copy opens, reads and writes databases, however it is passed", arguments: Way.allCases)
   func opens(_ way: Way) throws {
     let folder = try TemporaryFolder()
     let library = try Self.library(way, LoadedSQLite.second.get())
@@ -37,7 +37,7 @@ struct SQLiteLibraryTests {
     #expect(library.version == SQLiteConnection.libraryVersion)
   }
 
-  @Test("The same copy is the same library, however it is handed over, and the linked one is the standard")
+  @Test("The same copy is the same library, however it is passed, and the linked one is the standard")
   func equality() throws {
     let second = try LoadedSQLite.second.get()
     let libraries = try Way.allCases.map { try Self.library($0, second) }
@@ -72,7 +72,7 @@ struct SQLiteLibraryTests {
     #expect(try TestDatabases.rows("SELECT id FROM t", on: path) == ["1"])
   }
 
-  @Test("What SQLite calls back belongs to the copy that calls: functions, collations, conflicts")
+  @Test("Functions, collations and conflict handlers belong to the copy that calls them")
   func callbacks() throws {
     let second = try SQLiteLibrary(resolving: LoadedSQLite.second.get().address)
     for library in [second, try .standard] {
@@ -112,7 +112,7 @@ struct SQLiteLibraryTests {
     #expect(try TestDatabases.tables(of: folder.file("copy")) == ["t"])
   }
 
-  @Test("A handle of another copy is refused before anything is done with it, in both directions")
+  @Test("A handle of another copy is refused before it is used, in both directions")
   func foreignHandle() throws {
     let linked = try LoadedSQLite.linked.get()
     let second = try LoadedSQLite.second.get()
@@ -127,7 +127,7 @@ struct SQLiteLibraryTests {
         #expect(error?.message.contains("another copy of SQLite") == true)
       }
     }
-    // Without a name, the linked copy is meant.
+    // Without a library, the linked copy is meant.
     let error = try second.withHandle(to: ":memory:") { handle in
       #expect(throws: SQLiteError.self) {
         try SQLiteConnection.borrowing(handle) { _ in Issue.record("it was borrowed") }
@@ -136,7 +136,7 @@ struct SQLiteLibraryTests {
     #expect(error?.fault == .foreignHandle)
   }
 
-  @Test("A value of one copy is not bound with another")
+  @Test("A value of one copy cannot be bound with another")
   func foreignValue() throws {
     let library = try SQLiteLibrary(resolving: LoadedSQLite.second.get().address)
     let here = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -148,7 +148,7 @@ struct SQLiteLibraryTests {
     #expect(error?.fault == .foreignHandle)
   }
 
-  @Test("Without the session extension, sessions and SQLite's changeset functions name what is missing; the rest works")
+  @Test("Without the session extension, sessions and SQLite's changeset functions fail with its name; the rest works")
   func withoutSessions() throws {
     let library = try SQLiteLibrary(routines: LoadedSQLite.withoutSessions.get().routines())
     let connection = try SQLiteConnection(opening: ":memory:", as: .create, with: library)
@@ -186,7 +186,7 @@ struct SQLiteLibraryTests {
     #expect(old?.message.contains("3.37.0") == true)
   }
 
-  @Test("More copies than a process can use are refused, and those before still work")
+  @Test("More copies than a process can use are refused, and the earlier ones still work")
   func tooMany() async {
     await #expect(processExitsWith: .success) {
       let limit = 8

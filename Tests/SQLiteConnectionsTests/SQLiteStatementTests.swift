@@ -6,7 +6,7 @@ import Testing
 
   init() throws { connection = try SQLiteConnection(opening: ":memory:", as: .create) }
 
-  @Test("Values come back as they were bound")
+  @Test("Bound values are returned unchanged")
   func roundTrip() throws {
     let statement = try connection.prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7")
     try statement.bind(Int64.min, at: 0)

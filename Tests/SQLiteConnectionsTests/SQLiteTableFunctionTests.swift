@@ -2,7 +2,7 @@ import SQLiteConnections
 import Testing
 
 @Suite struct SQLiteTableFunctionTests {
-  /// The numbers up to a limit, and an error behind it where that is asked for.
+  /// The numbers up to a limit, followed by an error on request.
   private final class Numbers: SQLiteRows {
     private var number: Int64 = 0
     private let limit: Int64
@@ -34,7 +34,7 @@ import Testing
       ) { arguments in Numbers(upTo: arguments.integer(at: 0) + arguments.integer(at: 1), fails: fails) })
   }
 
-  @Test("Rows are read with their values, from the first to the last, and by each call again")
+  @Test("Rows are read with their values, from first to last, and again by each call")
   func rows() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try addNumbers(to: connection)
@@ -61,7 +61,7 @@ import Testing
     #expect(try connection.integer("SELECT n FROM numbers(3)") == 1)
   }
 
-  @Test("What has effects is refused in views")
+  @Test("A function with effects is refused in views")
   func access() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try addNumbers(to: connection, access: .direct)
@@ -70,7 +70,7 @@ import Testing
     #expect(throws: SQLiteError.self) { try connection.integer("SELECT count(*) FROM v") }
   }
 
-  @Test("What a function holds is released with the connection, and when it is replaced; rows with their statement")
+  @Test("Objects of a function are released with the connection, and when it is replaced; rows with their statement")
   func release() throws {
     final class Held {}
     weak var first: Held?
@@ -111,7 +111,7 @@ import Testing
     #expect(second == nil)
   }
 
-  @Test("A permanent function returns text and bytes as they are, also empty ones, and errors with their message")
+  @Test("A permanent function returns text and bytes unchanged, even if empty, and errors with their message")
   func results() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.addFunction("given", argumentCounts: 1...2, access: .innocuous) { arguments in
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test("A connection tells which of its statements are in the way of a transaction")
+  @Test("A connection reports which of its statements block a transaction")
   func runningStatements() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")

@@ -103,7 +103,7 @@ import Testing
     #expect(try count(connection) == 0)
   }
 
-  @Test("After SQLite has rolled back by itself, nothing is left to do")
+  @Test("After SQLite has rolled back by itself, nothing needs to be done")
   func rolledBackAlready() throws {
     let connection = try makeConnection()
     let transaction = try SQLiteTransaction(on: connection)

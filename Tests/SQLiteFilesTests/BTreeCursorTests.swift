@@ -60,7 +60,7 @@ import TestSupport
     return rows
   }
 
-  /// Walks both cursors side by side, as a comparison of the rows does.
+  /// Advances both cursors side by side, as a comparison of the rows does.
   private static func merge(_ rows: PageComparison.ChangedRows) throws {
     let record = RecordReader(limit: 4)
     while try rows.older.next(), try rows.newer.next() {
@@ -89,7 +89,7 @@ import TestSupport
     #expect(byKey == (try Self.query("SELECT 0, k, a, b FROM keys ORDER BY k", on: path)))
   }
 
-  // The example of DatabasePages.
+  // The example in the documentation of DatabasePages.
   @Test("The schema table on page 1 gives the root page of each table")
   func schema() throws {
     let folder = try TemporaryFolder()

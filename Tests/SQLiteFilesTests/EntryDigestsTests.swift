@@ -2,8 +2,8 @@ import SQLiteFiles
 import TestSupport
 import Testing
 
-/// Prints of the leaves of indexes and WITHOUT ROWID tables.
-@Suite struct EntryPrintsTests {
+/// Digests of the leaves of indexes and WITHOUT ROWID tables.
+@Suite struct EntryDigestsTests {
   private static let key = [UInt8](1...16)
   private static let pageSize = 512
 
@@ -40,14 +40,14 @@ import Testing
     return found
   }
 
-  /// The leaves that are not in both, by their first keys.
+  /// The leaves that differ, by their first keys.
   private func changed(by sql: String) throws -> Set<String> {
     let before = try Set(prints())
     try TestDatabases.run(sql, on: path)
     return try Set(before.symmetricDifference(prints()).map { String(decoding: $0.first ?? [], as: UTF8.self) })
   }
 
-  @Test func `they stand in the order of the keys, and begin with the entries between leaves`() throws {
+  @Test func `digests are in key order, and each starts with the entry between leaves`() throws {
     let found = try prints()
     #expect(found.count > 100)
     #expect(found.first?.first == nil)
@@ -58,13 +58,13 @@ import Testing
     #expect(try Set(prints(key: [UInt8](2...17)).map(\.hash)).isDisjoint(with: found.map(\.hash)))
   }
 
-  @Test func `each row changes the print of the leaf that it belongs to, and no other`() throws {
+  @Test func `each row changes the digest of its own leaf, and no other`() throws {
     let firsts = try prints().map { String(decoding: $0.first ?? [], as: UTF8.self) }
-    // Rows in leaves, between them, and above these.
+    // Rows in leaves, between them, and in the pages above.
     for number in stride(from: 1, through: 3_000, by: 23) {
       let id = String(repeating: "0", count: 5 - "\(number * 10)".count) + "\(number * 10)"
       let leaf = try #require(firsts.last { $0 <= id })
-      // As long as before, so that all rows stay where they are.
+      // The length stays the same, so that no row moves.
       let found = try changed(
         by: """
           UPDATE t SET v = CASE typeof(v) WHEN 'text' THEN upper(v) ELSE CAST(zeroblob(1999) || 'x' AS BLOB) END
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `each byte of a part is in its hash, and its length`() {
+  @Test func `the hash of a part depends on each byte and on its length`() {
     let hasher = PageHasher(key: Self.key, pageSize: Self.pageSize)
     var bytes = [UInt8](repeating: 0, count: 45)
     func hash(_ count: Int) -> PageHash { bytes.withUnsafeBytes { hasher.hash(part: .init(rebasing: $0[..<count])) } }
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(arguments: Seeds.shards)
-  func `a damaged file gives prints or an error`(shard: Int) throws {
+  func `a damaged file gives digests or an error`(shard: Int) throws {
     let whole = try fileBytes(path)
     try Seeds.tryEach(400, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)

@@ -2,8 +2,8 @@ import SQLiteFiles
 import TestSupport
 import Testing
 
-/// Prints of the leaves of a table: two leaves with the same digest hold the same rows.
-@Suite struct LeafPrintsTests {
+/// Digests of the leaves of a table: two leaves with the same digest contain the same rows.
+@Suite struct LeafDigestsTests {
   private static let key = [UInt8](1...16)
   private static let pageSize = 512
 
@@ -25,14 +25,14 @@ import Testing
       .leafDigests(root: BTreeCursorTests.root(of: "t", in: path), key: key)
   }
 
-  /// The leaves that are not in both.
+  /// The leaves that differ.
   private func changed(by sql: String) throws -> Set<Int64> {
     let before = try Set(digests())
     try TestDatabases.run(sql, on: path)
     return try Set(before.symmetricDifference(digests()).map(\.firstRowID))
   }
 
-  @Test func `they stand in the order of the rows, and begin where the leaves do`() throws {
+  @Test func `digests are in row order, and start where the leaves do`() throws {
     let found = try digests()
     #expect(found.count > 10)
     #expect(found.first?.firstRowID == 10)
@@ -41,7 +41,7 @@ import Testing
     #expect(try Set(digests(key: [UInt8](2...17))).isDisjoint(with: found))
   }
 
-  @Test func `a row changes the print of its leaf, and no other`() throws {
+  @Test func `a row changes the digest of its own leaf, and no other`() throws {
     let leaves = try digests().map(\.firstRowID)
     let leaf = try #require(leaves.last { $0 <= 1_230 })
     #expect(try changed(by: "UPDATE t SET v = 'Row ' || 123 WHERE id = 1230") == [leaf])
@@ -50,7 +50,7 @@ import Testing
     #expect(try changed(by: "DELETE FROM t WHERE id = 4000").contains(end))
   }
 
-  @Test func `each byte of a page and of an overflow chain is in it`() throws {
+  @Test func `a digest depends on each byte of a page and of an overflow chain`() throws {
     let pages = try DatabasePages(MemoryBytes(fileBytes(path)))
     let buffer = PageBuffer(size: Self.pageSize)
     try pages.read(3, into: buffer.bytes)
@@ -76,17 +76,17 @@ import Testing
     #expect(try Set(before).symmetricDifference(digests(bytes)).count == 2)
   }
 
-  @Test func `a table of one page has none`() throws {
+  @Test func `a table of one page has no digests`() throws {
     try TestDatabases.run("DELETE FROM t WHERE id > 20", on: path)
     #expect(try digests().isEmpty)
   }
 
-  @Test func `the log is read before the file`() throws {
+  @Test func `checkpointed changes change the digests`() throws {
     let before = try Set(digests())
     try TestDatabases.run("PRAGMA journal_mode = WAL", on: path)
     let copy = try folder.copy("database", to: "copy")
     try TestDatabases.run("PRAGMA journal_mode = WAL; UPDATE t SET v = 'Row' WHERE id IN (10, 2000)", on: path)
-    // The last connection has written the log into the file; the copy has neither.
+    // The last connection has copied the log into the file; the copy has neither.
     let now = try Set(digests())
     #expect(now.subtracting(before).count == 2)
     let file = try MemoryBytes(fileBytes(copy))
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(arguments: Seeds.shards)
-  func `a damaged file gives prints or an error`(shard: Int) throws {
+  func `a damaged file gives digests or an error`(shard: Int) throws {
     let whole = try fileBytes(path)
     let root = try BTreeCursorTests.root(of: "t", in: path)
     try Seeds.tryEach(400, shard: shard) { seed in

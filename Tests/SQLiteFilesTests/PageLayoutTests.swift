@@ -95,7 +95,7 @@ import TestSupport
     try TestDatabases.run("UPDATE t SET v = v || '.' WHERE id IN (80, 213)", on: newer)
 
     let pages = try DatabasePages(FileBytes(opening: newer))
-    // Else SQLite has ignored the header, and nothing is tested.
+    // Otherwise SQLite has ignored the header, and nothing is tested.
     try #require(pages.header.usableSize == pageSize - count)
     try #require(
       TestDatabases.rows("PRAGMA integrity_check", on: newer) == [

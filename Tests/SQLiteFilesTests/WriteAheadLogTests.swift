@@ -86,7 +86,7 @@ import TestSupport
     #expect(try Self.count(database, log) == 21)
   }
 
-  @Test("Frames from before a reset of the log do not count")
+  @Test("Frames from before a reset of the log are ignored")
   func leftOver() throws {
     for _ in 0..<5 { try insert(30) }
     try keeper.execute("PRAGMA wal_checkpoint(RESTART)")
@@ -124,7 +124,7 @@ import TestSupport
       _ = try DatabasePages(MemoryBytes(database), log: MemoryBytes(billions))
     }
     #expect(error?.code == .truncated)
-    // Freelist pages may be in neither file, so some pages more than exist are fine.
+    // Freelist pages may be in neither file, so some pages more than exist are allowed.
     let pages = try DatabasePages(MemoryBytes(database), log: MemoryBytes(Self.claiming([0, 0, 0xff, 0xf0], in: log)))
     #expect(pages.pageCount == 0xfff0)
     #expect(pages.storedPageCount < 20)

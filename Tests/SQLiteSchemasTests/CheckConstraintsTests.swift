@@ -17,7 +17,7 @@ import Testing
     #expect(CreateTableParts.checks(in: example.sql).count == example.count)
   }
 
-  @Test("White space, comments and the case of words make no difference, quoted text does")
+  @Test("White space, comments and the case of keywords make no difference, quoted text does")
   func comparison() {
     func checks(_ sql: String) -> [[String]] { CreateTableParts.checks(in: sql) }
     let plain = checks("CREATE TABLE t(a CHECK (a > 1 AND b <> 'X'))")

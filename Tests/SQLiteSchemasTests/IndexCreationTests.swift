@@ -12,7 +12,7 @@ import Testing
     "CREATE INDEX \"ünï\" ON t(a)",
   ]
 
-  @Test("An index that is created again has the very same definition, in main", arguments: statements)
+  @Test("An index that is created again has exactly the same definition, in main", arguments: statements)
   func same(_ statement: String) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a, b); \(statement); CREATE TEMP TABLE t(a, b)")
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "What SQLite did not write itself is left alone",
+    "Statements not written by SQLite itself are left alone",
     arguments: [
       "CREATE INDEX  i ON t(a)", "create INDEX i ON t(a)", "CREATE UNIQUE INDEX i ON t(a)",
       "CREATE INDEX main.i ON t(a)",

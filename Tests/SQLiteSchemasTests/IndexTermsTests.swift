@@ -4,7 +4,7 @@ import Testing
 @Suite("The terms of an index")
 struct IndexTermsTests {
   @Test(
-    "A CREATE INDEX is taken apart into the text of its terms and its condition",
+    "A CREATE INDEX is parsed into the text of its terms and its condition",
     arguments: [
       ("CREATE INDEX i ON t(a)", ["a"], nil),
       ("CREATE UNIQUE INDEX i ON t(a, \"b,c\" COLLATE NOCASE DESC)", ["a", "\"b,c\" COLLATE NOCASE"], nil),
@@ -21,7 +21,7 @@ struct IndexTermsTests {
   }
 
   @Test(
-    "Anything else is none",
+    "Other text is not an index",
     arguments: ["", "CREATE INDEX i ON t", "CREATE INDEX i ON t(a", "CREATE INDEX i ON t(a) x"])
   func others(_ sql: String) { #expect(IndexTerms(sql) == nil) }
 }

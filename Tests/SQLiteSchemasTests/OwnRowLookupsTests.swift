@@ -46,7 +46,7 @@ import Testing
   ]
 
   @Test(
-    "A view that shows one row at a time is told from one that does not",
+    "A view that shows one row at a time is distinguished from others",
     arguments: [
       ("CREATE VIEW shown AS SELECT id, title FROM notes", true),
       ("CREATE VIEW v AS SELECT n.id, t.name FROM notes n JOIN tags t ON t.note = n.id", true),
@@ -61,7 +61,7 @@ import Testing
     #expect(Self.notes.showsSingleRows(sql) == isSingle)
   }
 
-  @Test("A trigger that may read other rows of its table is told from one that does not", arguments: otherRows)
+  @Test("A trigger that may read other rows of its table is detected", arguments: otherRows)
   func others(_ sql: String) {
     #expect(Self.notes.readsOthers(sql))
   }

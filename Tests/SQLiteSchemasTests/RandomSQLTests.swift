@@ -2,7 +2,7 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// Every parser of this module ends without a trap, whatever text it reads.
+/// No parser of this module traps, whatever text it reads.
 @Suite struct RandomSQLTests {
   private static let statements = [
     "CREATE TABLE \"a b\"(id INTEGER PRIMARY KEY, v TEXT DEFAULT 'it''s' CHECK (v <> ')') UNIQUE ON CONFLICT IGNORE)",
@@ -13,7 +13,7 @@ import Testing
     "CREATE VIRTUAL TABLE IF NOT EXISTS main.r USING rtree(id, x0, x1, +name TEXT /* note */ -- end\n)",
   ]
 
-  /// Parses a text in all ways.
+  /// Parses a text with every parser.
   ///
   /// - Returns: How many of the parsers accept it.
   private static func parse(_ sql: String) -> Int {
@@ -52,7 +52,7 @@ import Testing
       }
       accepted += Self.parse(String(decoding: bytes, as: UTF8.self))
     }
-    // Else the edits leave nothing to parse.
+    // Otherwise the edits leave nothing to parse.
     #expect(accepted > 100)
   }
 

@@ -3,7 +3,7 @@ import SQLiteSchemas
 import Testing
 import TestSupport
 
-/// What a CREATE statement claims to be is what it is, or it is refused.
+/// A CREATE statement is what it claims to be, or is refused.
 @Suite struct SchemaStatementTests {
   private typealias Kind = SchemaStatement.Kind
 
@@ -14,7 +14,7 @@ import TestSupport
   }
 
   @Test(
-    "What SQLite stores of ordinary statements is accepted",
+    "The form in which SQLite stores ordinary statements is accepted",
     arguments: [
       "CREATE TABLE t(a, b TEXT NOT NULL DEFAULT (lower('X')), CHECK (a > 0 AND b <> ';'))",
       "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, \"a;b\" TEXT COLLATE NOCASE) STRICT",
@@ -134,7 +134,7 @@ import TestSupport
       for kind in SchemaStatement.Kind.allCases {
         let statement = SchemaStatement(kind, name: "t", table: "t", sql: sql)
         guard statement.refusal == nil else { continue }
-        // What is accepted makes one thing at most.
+        // An accepted statement creates at most one object.
         let connection = try SQLiteConnection(opening: ":memory:", as: .create)
         if kind != .table { try connection.execute(kind == .view ? "SELECT 1" : "CREATE TABLE t(t)") }
         let before = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
@@ -162,7 +162,7 @@ import TestSupport
     }
   }
 
-  @Test("White space, comments and the case of a name make no difference to what is made; the rest does")
+  @Test("White space, comments and the case of a name do not change the created object; the rest does")
   func makesTheSame() {
     let one = Self.statement(.table, "t", nil, "CREATE TABLE t(a, b TEXT)")
     #expect(one.makesTheSame(as: Self.statement(.table, "T", nil, "CREATE TABLE t ( a,b  TEXT -- c\n)")))
@@ -172,7 +172,7 @@ import TestSupport
   }
 
   @Test(
-    "What ADD COLUMN would have to add is found, and nothing where that is not enough",
+    "The columns that ADD COLUMN can add are found, and none where that is not enough",
     arguments: [
       (
         "CREATE TABLE t(a, b)", "CREATE TABLE t(a, b, c TEXT DEFAULT 'x,y', d AS (a))",
@@ -190,7 +190,7 @@ import TestSupport
     #expect(first.addedColumns(in: try #require(CreateTableParts(parsing: newer))) == columns)
   }
 
-  @Test("Views that use each other too often are refused; a column that has a view's name is no use of it that matters")
+  @Test("Views that use each other too often are refused, but columns with a view's name do not count")
   func nesting() {
     func views(_ count: Int, _ body: (Int) -> String) -> [SchemaStatement] {
       (0..<count).map { Self.statement(.view, "v\($0)", nil, "CREATE VIEW v\($0) AS \(body($0))") }

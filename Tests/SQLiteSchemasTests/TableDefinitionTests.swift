@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct TableDefinitionTests {
-  /// Declared types, and the types that are written; empty for the name of the affinity.
+  /// Declared types, and the types as written; empty for the name of the affinity.
   static let types: [(declared: String, safe: String)] = [
     ("", ""), ("INTEGER", "INTEGER"), ("varchar(20)", "varchar(20)"), ("DECIMAL(10,5)", "DECIMAL(10,5)"),
     ("DECIMAL( 10 , 5 )", "DECIMAL( 10 , 5 )"), ("UNSIGNED BIG INT", "UNSIGNED BIG INT"), ("тип", "тип"),
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("A table that may not be created gives the reason")
+  @Test("A table that must not be created gives the reason")
   func refusals() {
     func table(_ change: (inout TableDefinition) -> Void) -> String? {
       var table = TableDefinition(

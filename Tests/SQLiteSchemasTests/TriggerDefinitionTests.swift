@@ -78,7 +78,7 @@ import Testing
     #expect(TriggerDefinition(parsing: "CREATE TRIGGER t AFTER INSERT ON a WHEN \(deep) BEGIN SELECT 1; END") == nil)
   }
 
-  @Test("A trigger made of the parsed parts has the same effect")
+  @Test("A trigger built from the parsed parts has the same effect")
   func rebuilt() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(

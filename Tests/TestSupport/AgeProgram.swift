@@ -1,33 +1,33 @@
 import Foundation
 
-/// The `age` that is installed.
+/// The installed `age` program.
 public enum AgeProgram {
   private static let folders = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"]
   private static func path(_ name: String) -> String? {
     folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// True if there is one.
+  /// True if `age` is installed.
   public static let isInstalled = path("age") != nil && path("age-keygen") != nil
-  /// Why tests that need it do not run.
+  /// Why tests that need `age` do not run.
   public static let requirement = "age is not installed (make test installs it)"
 
   private struct NotInstalled: Error { let name: String }
 
-  /// Runs it; the exit code says whether it did what it was told.
+  /// Runs the program, and returns its exit code.
   @discardableResult
   public static func run(_ name: String = "age", _ arguments: [String]) throws -> Int32 {
     guard let path = path(name) else { throw NotInstalled(name: name) }
     return try ProgramRun(path, arguments).status
   }
 
-  /// Runs it in a terminal of its own, and types the passphrase whenever it asks for one.
+  /// Runs the program in a terminal, and types the passphrase whenever it asks for one.
   public static func run(typing passphrase: String, _ arguments: [String]) throws -> Int32 {
     guard let path = path("age") else { throw NotInstalled(name: "age") }
     return try ProgramRun("/usr/bin/env", ["python3", "-c", terminal, passphrase, path] + arguments).status
   }
 
-  /// A Python program: it answers each prompt once, and exits as the program in the terminal does.
+  /// A Python program that answers each prompt once, and exits as the program in the terminal does.
   private static let terminal = #"""
     import os, pty, re, signal, sys
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// axe-core, whose [rules](https://github.com/dequelabs/axe-core/blob/develop/doc/rule-descriptions.md) say what keeps
-/// people from using a page.
+/// axe-core, whose [rules](https://github.com/dequelabs/axe-core/blob/develop/doc/rule-descriptions.md) describe
+/// obstacles to using a page.
 package enum AxeCore {
   private static let path: String? = {
     let root = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../.build/servers/axe/lib")
@@ -11,9 +11,9 @@ package enum AxeCore {
       .first { FileManager.default.isReadableFile(atPath: $0) }
   }()
 
-  /// True if it is there, and a browser that it runs in.
+  /// True if axe-core is installed, and a browser that runs it.
   package static var isInstalled: Bool { path != nil && HeadlessBrowser.isInstalled }
-  /// Why tests that need it do not run.
+  /// Why tests that need axe-core do not run.
   package static var requirement: String {
     HeadlessBrowser.isInstalled
       ? "axe-core is not there (Tests/Servers/prepare installs it)" : HeadlessBrowser.requirement
@@ -47,9 +47,9 @@ package enum AxeCore {
 }
 
 extension HeadlessBrowser {
-  /// What axe-core finds wrong with the page as it is shown now, unfolded, and what it cannot decide: an element each.
+  /// The faults that axe-core finds in the page as shown now, unfolded, and its undecided cases: one per element.
   package func accessibilityFaults() throws -> [String] {
-    // The page's policy is for what the page does itself.
+    // The page's policy only restricts the page itself.
     if try text("typeof axe") == "undefined" { try send("Runtime.evaluate", ["expression": AxeCore.script()]) }
     guard let faults = try evaluate(AxeCore.run) as? [String] else { throw Failure(description: "axe says nothing") }
     return faults

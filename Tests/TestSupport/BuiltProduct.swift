@@ -1,14 +1,14 @@
 import Foundation
 
-/// What the build has put beside the tests: programs and libraries.
+/// Programs and libraries that the build has put beside the tests.
 public enum BuiltProduct {
-  /// It was not built.
+  /// The error for a product that was not built.
   public struct Missing: Error, CustomStringConvertible {
-    /// Which, and where it was looked for.
+    /// The name of the product, and the searched folder.
     public let description: String
   }
 
-  /// The path of a product, which stands where the test bundle stands; on Apple systems, the bundle is a folder of its own there.
+  /// The path of a product, which is beside the test bundle; on Apple systems, the bundle is a separate folder there.
   ///
   /// - Parameter name: The name of the file.
   /// - Throws: `Missing`.

@@ -1,9 +1,10 @@
 import BuckiaBytes
 import Foundation
 
-/// Chromium without a window, which is told what to do over two pipes.
+/// Chromium without a window, controlled over two pipes.
 ///
-/// It speaks the [DevTools protocol](https://chromedevtools.github.io/devtools-protocol/): JSON documents, each with a NUL behind it.
+/// It speaks the [DevTools protocol](https://chromedevtools.github.io/devtools-protocol/): JSON documents, each
+/// followed by a NUL.
 package final class HeadlessBrowser {
   private static let program: String? = {
     let folders = ["/usr/bin", "/usr/local/bin", "/opt/google/chrome"]
@@ -12,15 +13,15 @@ package final class HeadlessBrowser {
       .first { FileManager.default.isExecutableFile(atPath: $0) }
   }()
 
-  /// True if there is one.
+  /// True if Chromium is installed.
   package static var isInstalled: Bool { program != nil }
-  /// Why tests that need it do not run.
+  /// Why tests that need the browser do not run.
   package static let requirement = "Chromium is not installed"
 
-  /// What the browser did not do.
+  /// A command that the browser did not carry out.
   package struct Failure: Error, CustomStringConvertible { package let description: String }
 
-  /// Anything the browser has told without being asked.
+  /// The events that the browser has sent.
   package private(set) var events: [(method: String, parameters: [String: Any])] = []
 
   private let process = Process()
@@ -34,7 +35,7 @@ package final class HeadlessBrowser {
   ///
   /// - Parameters:
   ///   - path: The page.
-  ///   - folder: A folder for what the browser keeps.
+  ///   - folder: A folder for the browser's files.
   package convenience init(opening path: String, in folder: String) throws {
     try self.init(openingURL: URL(fileURLWithPath: path).absoluteString, in: folder)
   }
@@ -43,7 +44,7 @@ package final class HeadlessBrowser {
   ///
   /// - Parameters:
   ///   - url: The page's address.
-  ///   - folder: A folder for what the browser keeps.
+  ///   - folder: A folder for the browser's files.
   package init(openingURL url: String, in folder: String) throws {
     guard let program = Self.program else { throw Failure(description: Self.requirement) }
     let pipes = ["\(folder)/commands", "\(folder)/answers"]
@@ -58,7 +59,7 @@ package final class HeadlessBrowser {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
-    // Each of these waits for the other end.
+    // Each of these calls waits for the other end.
     commands = try FileHandle(forWritingTo: URL(fileURLWithPath: pipes[0]))
     answers = try FileHandle(forReadingFrom: URL(fileURLWithPath: pipes[1]))
     let target = try send("Target.createTarget", ["url": "about:blank"])["targetId"] as? String
@@ -73,7 +74,7 @@ package final class HeadlessBrowser {
     process.waitUntilExit()
   }
 
-  /// Sends a command and waits for what it answers.
+  /// Sends a command and waits for its answer.
   @discardableResult
   package func send(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
     guard process.isRunning else { throw Failure(description: "the browser has ended") }
@@ -107,7 +108,7 @@ package final class HeadlessBrowser {
     }
   }
 
-  /// What an expression is in the page.
+  /// The value of an expression in the page.
   package func evaluate(_ expression: String) throws -> Any? {
     let answer = try send(
       "Runtime.evaluate", ["expression": expression, "returnByValue": true, "awaitPromise": true])
@@ -115,10 +116,10 @@ package final class HeadlessBrowser {
     return (answer["result"] as? [String: Any])?["value"]
   }
 
-  /// What an expression is, as a text.
+  /// The value of an expression, as text.
   package func text(_ expression: String) throws -> String { "\(try evaluate("String(\(expression))") ?? "")" }
 
-  /// Waits until an expression is true, a minute at most: other tests may be using the machine.
+  /// Waits until an expression is true, for a minute at most: other tests may be using the machine.
   package func wait(for expression: String) throws {
     for _ in 0..<1200 {
       if try evaluate(expression) as? Bool == true { return }
@@ -127,7 +128,7 @@ package final class HeadlessBrowser {
     throw Failure(description: "never true: \(expression)")
   }
 
-  /// Presses a key and lets it go.
+  /// Presses and releases a key.
   package func press(_ key: String, code: Int, text: String? = nil) throws {
     var parameters: [String: Any] = ["type": "keyDown", "key": key, "windowsVirtualKeyCode": code]
     if let text { parameters["text"] = text }
@@ -140,7 +141,7 @@ package final class HeadlessBrowser {
   /// Types a text.
   package func type(_ text: String) throws { try send("Input.insertText", ["text": text]) }
 
-  /// Sets what the page is shown on.
+  /// Sets the screen on which the page is shown.
   package func emulate(media: String = "", colorScheme: String) throws {
     try send(
       "Emulation.setEmulatedMedia",

@@ -1,23 +1,23 @@
 import Foundation
 
-/// A copy of SQLite that this process has loaded, called as an app would call it: by the names of its functions.
+/// A copy of SQLite that this process has loaded, called as an app would call it, by the names of its functions.
 package struct LoadedSQLite: Sendable {
-  /// A copy that cannot be loaded or called.
+  /// The error for a copy that cannot be loaded or called.
   package struct Failure: Error, CustomStringConvertible { package let description: String }
 
-  // Sound: what dlopen returns may be used from any thread.
+  // Sound: the result of dlopen may be used from any thread.
   nonisolated(unsafe) private let library: UnsafeMutableRawPointer
 
-  /// The copy that the tests are linked to.
+  /// The copy that the tests are linked with.
   package static let linked = Result { try LoadedSQLite(opening: nil, RTLD_NOW) }
 
   /// A second copy.
   package static let second = Result { try LoadedSQLite.copy() }
 
-  /// A third copy, for tests that hand it over without the session extension.
+  /// A third copy, for tests that pass it without the session extension.
   package static let withoutSessions = Result { try LoadedSQLite.copy() }
 
-  /// Why no further copy can be loaded here; nil where it can.
+  /// Why no further copy can be loaded here; nil if it can.
   package static var obstacle: String? {
     #if canImport(Glibc)
       nil
@@ -37,7 +37,7 @@ package struct LoadedSQLite: Sendable {
   package static func copy() throws -> LoadedSQLite {
     #if canImport(Glibc)
       let folder = try TemporaryFolder()
-      // The bytes, because the path is usually a symbolic link, which would be copied as such.
+      // Copies the bytes, because the path is usually a symbolic link, which would be copied as such.
       let path = try folder.write(fileBytes(linked.get().path()), to: "another-sqlite.so")
       // With RTLD_DEEPBIND the copy calls its own functions; without it, those of the linked library. The file may be
       // deleted once it is loaded.
@@ -47,9 +47,9 @@ package struct LoadedSQLite: Sendable {
     #endif
   }
 
-  /// The file that it was loaded from.
+  /// The file from which the copy was loaded.
   private func path() throws -> String {
-    // Swift's Glibc does not declare dladdr. It fills a structure of four pointers, the file's path first.
+    // Swift's Glibc does not declare dladdr. It fills a structure of four pointers, with the file's path first.
     typealias Find = @convention(c) (UnsafeRawPointer, UnsafeMutablePointer<UnsafePointer<CChar>?>) -> Int32
     let find = try function("dladdr", as: Find.self)
     var place = [UnsafePointer<CChar>?](repeating: nil, count: 4)
@@ -59,10 +59,10 @@ package struct LoadedSQLite: Sendable {
     return String(cString: path)
   }
 
-  /// The address of a function; nil where there is none.
+  /// The address of a function; nil if there is none.
   package func address(of name: String) -> UnsafeMutableRawPointer? { dlsym(library, name) }
 
-  /// A function as a C function of a type, which must be right.
+  /// A function as a C function of the given type, which must be right.
   package func function<Function>(_ name: String, as type: Function.Type) throws -> Function {
     guard let address = address(of: name) else { throw Failure(description: "there is no \(name)") }
     return unsafeBitCast(address, to: type)
@@ -104,12 +104,12 @@ package struct LoadedSQLite: Sendable {
     guard code == 0 else { throw Failure(description: message.map { String(cString: $0) } ?? "\(code)") }
   }
 
-  /// The table of its functions, as SQLite passes it to entry points registered with `sqlite3_auto_extension`.
+  /// The table of the copy's functions, as SQLite passes it to entry points registered with `sqlite3_auto_extension`.
   package func routines() throws -> UnsafeRawPointer {
     typealias Entry = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32
     typealias Register = @convention(c) (Entry) -> Int32
     let code = try function("sqlite3_auto_extension", as: Register.self)({ _, _, routines in
-      // Other threads may be opening connections, too: each has a place of its own.
+      // Other threads may be opening connections, too: each has its own place.
       Thread.current.threadDictionary[LoadedSQLite.routinesKey] = routines
       return 0
     })

@@ -1,14 +1,14 @@
 import BuckiaBytes
 
-/// A connection to a port of this computer, byte by byte: for what no client would send.
+/// A connection to a port of this computer, byte by byte, for requests that no client would send.
 package final class LoopbackConnection {
-  /// What went wrong with a connection.
+  /// The failure of a connection.
   package struct Failure: Error, CustomStringConvertible { package let description: String }
 
-  /// An answer in HTTP.
+  /// An HTTP answer.
   package struct Answer {
     package let status: Int
-    /// By their names in lower case.
+    /// By name in lower case.
     package let headers: [String: String]
     package let body: [UInt8]
 
@@ -24,7 +24,7 @@ package final class LoopbackConnection {
   /// - Parameters:
   ///   - port: The port.
   ///   - host: The last byte of the address: 1 for 127.0.0.1.
-  /// - Throws: `Failure` when nothing listens.
+  /// - Throws: `Failure` if nothing listens.
   package init(port: Int, host: UInt32 = 1) throws {
     #if canImport(Darwin)
       descriptor = socket(AF_INET, SOCK_STREAM, 0)
@@ -32,7 +32,7 @@ package final class LoopbackConnection {
       descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     #endif
     guard descriptor >= 0 else { throw Failure(description: "no socket: \(errno)") }
-    // Beside all other tests an answer may take minutes, but not for ever.
+    // While all other tests run, an answer may take minutes, but not for ever.
     var limit = timeval(tv_sec: 300, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     #if canImport(Darwin)
@@ -44,7 +44,7 @@ package final class LoopbackConnection {
     address.sin_port = in_port_t(UInt16(port).bigEndian)
     address.sin_addr.s_addr = (UInt32(127) << 24 | host).bigEndian
     let result = withUnsafePointer(to: &address) { pointer in
-      // Sound: the system takes any address by its first fields.
+      // Sound: the system accepts any address by its first fields.
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
@@ -60,7 +60,7 @@ package final class LoopbackConnection {
 
   /// Sends bytes.
   ///
-  /// - Returns: True if they could be sent: the other side may have closed the connection.
+  /// - Returns: True if they could be sent; the other side may have closed the connection.
   @discardableResult
   package func send(_ text: String) -> Bool {
     var rest = Array(text.utf8)[...]
@@ -79,23 +79,23 @@ package final class LoopbackConnection {
     return true
   }
 
-  /// Reads more.
+  /// Reads more bytes.
   ///
-  /// - Returns: True if there was any: false at the end.
+  /// - Returns: True if there were any, false at the end.
   private func readMore() throws -> Bool {
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = recv(descriptor, &buffer, buffer.count, 0)
       if count < 0, errno == EINTR { continue }
       if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { throw Failure(description: "no answer in five minutes") }
-      // A connection that was reset has ended, too.
+      // A reset connection has ended, too.
       guard count > 0 else { return false }
       pending += buffer[..<count]
       return true
     }
   }
 
-  /// Everything until the other side closes the connection.
+  /// All bytes until the other side closes the connection.
   package func rest() throws -> [UInt8] {
     while try readMore() {}
     defer { pending = [] }
@@ -104,8 +104,8 @@ package final class LoopbackConnection {
 
   /// The next answer.
   ///
-  /// - Parameter isHead: True if it has no body, whatever its header says.
-  /// - Throws: `Failure` when the connection ends before it.
+  /// - Parameter isHead: True if the answer has no body, whatever its header says.
+  /// - Throws: `Failure` if the connection ends before the answer.
   package func answer(isHead: Bool = false) throws -> Answer {
     let end = Array("\r\n\r\n".utf8)
     var place = pending.firstRange(of: end)
@@ -133,7 +133,7 @@ package final class LoopbackConnection {
   }
 }
 
-// Inside the type the system's function is hidden by a method of its name.
+// Inside the type, a method with the same name hides the system's function.
 private func systemSend(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
   send(descriptor, start, count, flags)
 }

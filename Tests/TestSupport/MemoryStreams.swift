@@ -1,6 +1,6 @@
 import BuckiaBytes
 
-/// Reads bytes that are in memory.
+/// Reads bytes in memory.
 package final class MemoryInput: ByteInput {
   private let bytes: [UInt8]
   private var position = 0
@@ -15,7 +15,7 @@ package final class MemoryInput: ByteInput {
   }
 }
 
-/// Keeps in memory what is written.
+/// Keeps written bytes in memory.
 package final class MemoryOutput: ByteOutput {
   package private(set) var bytes: [UInt8] = []
 
@@ -25,9 +25,9 @@ package final class MemoryOutput: ByteOutput {
 }
 
 extension ByteInput {
-  /// Writes everything that is left to an output.
+  /// Writes all remaining bytes to an output.
   ///
-  /// - Returns: How many bytes there were.
+  /// - Returns: The number of bytes.
   @discardableResult
   package func copy(to output: any ByteOutput) throws(ByteStreamError) -> Int {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)

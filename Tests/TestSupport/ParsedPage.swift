@@ -4,19 +4,19 @@ import Foundation
   import FoundationXML
 #endif
 
-/// A page, read as XML: it is well-formed, or there is none.
+/// A page, parsed as XML, so that it must be well-formed.
 public final class ParsedPage {
-  /// An element with all that is in it.
+  /// An element with its contents.
   public final class Element {
-    /// Its name.
+    /// The element's name.
     public let name: String
-    /// Its attributes.
+    /// The element's attributes.
     public let attributes: [String: String]
-    /// The elements directly in it.
+    /// The child elements.
     public fileprivate(set) var children: [Element] = []
-    /// All text in it, that of its descendants included.
+    /// The text of the element and its descendants.
     public fileprivate(set) var text = ""
-    /// What it is in.
+    /// The containing element.
     public fileprivate(set) weak var parent: Element?
 
     fileprivate init(_ name: String, _ attributes: [String: String], in parent: Element?) {
@@ -25,13 +25,13 @@ public final class ParsedPage {
       self.parent = parent
     }
 
-    /// Its descendants and itself, in the order of the page.
+    /// The element and its descendants, in the order of the page.
     public var all: [Element] { [self] + children.flatMap(\.all) }
 
-    /// Those of its descendants that have a name.
+    /// The descendants with a name.
     public func all(_ name: String) -> [Element] { all.filter { $0.name == name } }
 
-    /// Those of its descendants that are of a class.
+    /// The descendants of a class.
     public func all(class name: String) -> [Element] {
       all.filter { ($0.attributes["class"] ?? "").split(separator: " ").contains(Substring(name)) }
     }
@@ -42,9 +42,9 @@ public final class ParsedPage {
   /// The outermost element.
   public let root: Element
 
-  /// Reads a page.
+  /// Parses a page.
   ///
-  /// - Throws: Where the page is not well-formed.
+  /// - Throws: An error if the page is not well-formed.
   public init(_ bytes: [UInt8]) throws {
     let parser = XMLParser(data: Data(bytes))
     let reader = Reader()
@@ -56,7 +56,7 @@ public final class ParsedPage {
     self.root = root
   }
 
-  /// Puts the elements together while they are read.
+  /// Builds the elements during parsing.
   private final class Reader: NSObject, XMLParserDelegate {
     private(set) var root: Element?
     private var open: [Element] = []
@@ -86,19 +86,19 @@ public final class ParsedPage {
 }
 
 extension ParsedPage {
-  /// What is wrong with the page: with what it may reach and run, and for those who use it by ear or by the keyboard.
+  /// The page's faults: in what it may load and run, and in its use by ear or by keyboard.
   public var faults: [String] { reachingFaults(under: nil) + referenceFaults + structureFaults + nameFaults }
 
-  /// The same of a page that a server hands out: it may lead to other pages of that, and send forms to it.
+  /// The faults of a page from a server, which may link to other pages of the server and send forms to it.
   ///
-  /// - Parameter base: What all addresses of the server begin with.
+  /// - Parameter base: The start of all addresses of the server.
   public func faults(under base: String) -> [String] {
     reachingFaults(under: base) + referenceFaults + structureFaults + nameFaults
   }
 
-  /// Anything that would load something, run something, or send something somewhere.
+  /// Elements that would load, run or send something.
   ///
-  /// - Parameter base: What all addresses of the page's server begin with; nil for a page that is a file.
+  /// - Parameter base: The start of all addresses of the page's server; nil for a page in a file.
   private func reachingFaults(under base: String?) -> [String] {
     var known: Set = [
       "a", "aside", "body", "br", "caption", "dd", "details", "div", "dl", "dt", "h1", "h2", "head", "header", "html",
@@ -129,7 +129,7 @@ extension ParsedPage {
     return faults
   }
 
-  /// Ids that are there twice, or that are referred to and not there.
+  /// Duplicate ids, and references to missing ids.
   private var referenceFaults: [String] {
     let ids = root.all.compactMap { $0.attributes["id"] }
     let known = Set(ids)
@@ -169,7 +169,7 @@ extension ParsedPage {
     return faults
   }
 
-  /// What has no name for those who cannot see what it is.
+  /// Elements without a name for people who cannot see them.
   private var nameFaults: [String] {
     var faults: [String] = []
     let labelled = Set(root.all("label").compactMap { $0.attributes["for"] })

@@ -1,36 +1,36 @@
 import Foundation
 
-/// A program that has run to its end: what it printed, and how it ended.
+/// A program that has run to its end: its output, and how it ended.
 public struct ProgramRun: Sendable {
   /// The exit code, or the number of the signal that ended it.
   public let status: Int32
-  /// True if it ended by itself. A crash must not pass for an exit code.
+  /// True if the program exited by itself. A crash must not be taken for an exit code.
   public let hasExited: Bool
-  /// What it wrote to standard output.
+  /// The text on standard output.
   public let output: String
-  /// What it wrote to standard error.
+  /// The text on standard error.
   public let errors: String
 
-  /// True if it ended by itself with 0.
+  /// True if the program exited with 0.
   public var hasSucceeded: Bool { hasExited && status == 0 }
 
-  /// All that it wrote, standard output first.
+  /// The whole output, standard output first.
   public var text: String { output + errors }
 
   /// Runs a program, and waits for its end.
   ///
   /// - Parameters:
-  ///   - program: Its path.
-  ///   - arguments: What it is told.
-  ///   - environment: Variables that it gets beside those of this process, or instead of them.
-  ///   - input: What it reads from standard input.
-  ///   - folder: Where it runs: where this process does, unless another is given.
-  /// - Throws: When it cannot be started. A program that fails is not an error.
+  ///   - program: The path of the program.
+  ///   - arguments: The arguments.
+  ///   - environment: Variables that are added to those of this process, or replace them.
+  ///   - input: The standard input.
+  ///   - folder: The working directory; this process's by default.
+  /// - Throws: An error if the program cannot be started. A program that fails is not an error.
   public init(
     _ program: String, _ arguments: [String] = [], environment: [String: String] = [:], input: Data = Data(),
     in folder: String? = nil
   ) throws {
-    // Files instead of pipes: nothing can fill up while nothing is read.
+    // Files instead of pipes, which could fill up while they are not read.
     let streams = try TemporaryFolder()
     func stream(_ name: String) -> URL { URL(fileURLWithPath: streams.file(name)) }
     try input.write(to: stream("input"))
@@ -51,7 +51,7 @@ public struct ProgramRun: Sendable {
     errors = try String(decoding: Data(contentsOf: stream("errors")), as: UTF8.self)
   }
 
-  /// Where a program of a name is on the search path, if it is there.
+  /// The path of a program on the search path, if it exists.
   public static func path(of name: String) -> String? {
     (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }.first {
       FileManager.default.isExecutableFile(atPath: $0)

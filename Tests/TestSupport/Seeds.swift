@@ -1,12 +1,12 @@
 import Foundation
 
-/// Randomness that a failing test can repeat: a multiplicative congruential walk with a mixed output (SplitMix64).
+/// Random numbers that a failing test can repeat: a counter with a mixed output (SplitMix64).
 ///
 /// See Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 public struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
-  /// Begins a walk.
+  /// Creates a generator.
   public init(seed: UInt64) { state = seed }
 
   /// The next number.
@@ -18,7 +18,7 @@ public struct SeededGenerator: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  /// True in one of so many cases.
+  /// True in one of the given number of cases.
   public mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
   /// One of several texts.
@@ -32,19 +32,19 @@ public struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// Which seeds a property is tried with.
+/// The seeds for testing a property.
 ///
 /// `BUCKIA_SEED=77` repeats one, `BUCKIA_SEEDS=20000` tries more than usual, `BUCKIA_SEED_FROM=100000` others.
 public enum Seeds {
-  /// How a long range is cut, so that its parts run side by side.
+  /// The parts of a long range, which run in parallel.
   public static let shards = 0..<4
 
-  /// The line that repeats a seed that failed.
+  /// The line that repeats a failed seed.
   public static func replay(_ seed: UInt64, _ test: String = #function) -> String {
     "to repeat: BUCKIA_SEED=\(seed) swift test --filter \(test.prefix { $0 != "(" })"
   }
 
-  /// The seeds to try.
+  /// The seeds to be tried.
   public static func range(_ usual: Int) -> Range<UInt64> {
     let settings = ProcessInfo.processInfo.environment
     if let one = settings["BUCKIA_SEED"].flatMap(UInt64.init), one < .max { return one..<(one + 1) }
@@ -53,15 +53,15 @@ public enum Seeds {
     return start..<(start + count)
   }
 
-  /// Thrown by a property when the case of a seed is one that it says nothing about.
+  /// Thrown by a property that does not apply to the case of a seed.
   public struct Unsuitable: Error {
-    /// Says so.
+    /// Creates the error.
     public init() {}
   }
 
-  /// Tries a property with one shard's part of a range.
+  /// Tests a property with one shard's part of a range.
   ///
-  /// - Throws: What `body` throws, with the line that repeats it; an error when hardly any case was suitable.
+  /// - Throws: The error of `body`, with the line that repeats it; or an error if hardly any case was suitable.
   public static func tryEach(
     _ usual: Int, shard: Int, _ test: String = #function, _ body: (UInt64) throws -> Void
   ) throws {

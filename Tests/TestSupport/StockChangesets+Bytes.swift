@@ -1,7 +1,7 @@
 import SQLiteConnections
 
 extension StockChangesets {
-  /// Applies a copy of a changeset, deciding about each conflict by its kind and table.
+  /// Applies a copy of a changeset, with an answer to each conflict by its kind and table.
   package static func apply(
     _ changeset: [UInt8], to connection: borrowing SQLiteConnection,
     decide: @escaping (ConflictKind, String) -> Answer
@@ -20,7 +20,7 @@ extension StockChangesets {
     }
   }
 
-  /// Applies a copy of a changeset, and keeps the rebase buffer.
+  /// Applies a copy of a changeset, and returns the rebase buffer.
   package static func resolutions(
     of changeset: [UInt8], appliedTo connection: borrowing SQLiteConnection,
     answering answer: @escaping (borrowing Question) -> Answer

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A folder of a test's own, gone when the test is done with it.
+/// A folder for one test, which is deleted when the test is done with it.
 public final class TemporaryFolder: Sendable {
-  /// Where it is.
+  /// The path of the folder.
   public let path: String
 
-  /// What the library keeps for a person goes where `BUCKIA_HOME` says. Set once, before the first test that has a folder.
+  /// The library keeps a person's files where `BUCKIA_HOME` says. Set once, before the first test that has a folder.
   private static let setsHome: Bool = {
     let home = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-test-home").path
     return setenv("BUCKIA_HOME", home, 1) == 0
   }()
 
-  /// Makes a folder with a unique name.
+  /// Creates a folder with a unique name.
   public init() throws {
     guard Self.setsHome else { throw CocoaError(.featureUnsupported) }
     path = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-test-\(UUID().uuidString)").path
@@ -22,25 +22,25 @@ public final class TemporaryFolder: Sendable {
     do { try FileManager.default.removeItem(atPath: path) } catch { print("left behind: \(path): \(error)") }
   }
 
-  /// The path of a file in it.
+  /// The path of a file in the folder.
   public func file(_ name: String) -> String { "\(path)/\(name)" }
 
-  /// True if a file is in it.
+  /// True if the folder contains a file.
   public func has(_ name: String) -> Bool { FileManager.default.fileExists(atPath: file(name)) }
 
-  /// Copies a file within it, or into it.
+  /// Copies a file within the folder, or into it.
   public func copy(_ source: String, to name: String) throws -> String {
     let from = source.hasPrefix("/") ? source : file(source)
     try FileManager.default.copyItem(atPath: from, toPath: file(name))
     return file(name)
   }
 
-  /// Makes a folder within it.
+  /// Creates a folder within the folder.
   public func makeFolder(_ name: String) throws {
     try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: true)
   }
 
-  /// The names in a folder within it, sorted.
+  /// The sorted names in a folder within the folder.
   public func names(in name: String) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: file(name)).sorted()
   }

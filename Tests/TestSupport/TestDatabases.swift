@@ -1,8 +1,8 @@
 import SQLiteConnections
 
-/// Makes, reads and compares small databases.
+/// Creates, reads and compares small databases.
 public enum TestDatabases {
-  /// Runs statements on a database file, which is made when it is not there.
+  /// Runs statements on a database file, which is created if it does not exist.
   @discardableResult
   public static func run(_ sql: String, on path: String) throws -> String {
     let connection = try SQLiteConnection(opening: path, as: .create)
@@ -15,7 +15,7 @@ public enum TestDatabases {
     try run("PRAGMA journal_mode = MEMORY; \(statements.joined(separator: ";\n"))", on: path)
   }
 
-  /// Every row of a query as one line of text; values in SQL notation.
+  /// Every row of a query as one line of text, with values in SQL notation.
   public static func rows(_ sql: String, on path: String) throws -> [String] {
     try rows(sql, on: SQLiteConnection(opening: path, as: .readOnly))
   }
@@ -24,12 +24,12 @@ public enum TestDatabases {
     try lines(sql, on: connection) { Self.text(of: $0, at: $1) }
   }
 
-  /// Every row of a query as a person reads it: the columns as text, bars between them, `NULL` for nothing.
+  /// Every row of a query as readable text: the columns separated by bars, `NULL` for nothing.
   public static func texts(_ sql: String, on path: String) throws -> [String] {
     try texts(sql, on: SQLiteConnection(opening: path, as: .readOnly))
   }
 
-  /// Every row of a query on a connection, as `texts(_:on:)` gives those of a file.
+  /// Every row of a query on a connection, in the form of `texts(_:on:)`.
   package static func texts(
     _ sql: String, binding values: [String] = [], on connection: borrowing SQLiteConnection
   ) throws -> [String] {
@@ -57,7 +57,7 @@ public enum TestDatabases {
     }
   }
 
-  /// The names of the ordinary tables, ours and SQLite's own left out.
+  /// The names of the ordinary tables, without ours and SQLite's own.
   public static func tables(of path: String) throws -> [String] {
     try tables(of: SQLiteConnection(opening: path, as: .readOnly))
   }
@@ -70,13 +70,13 @@ public enum TestDatabases {
     return try texts(query, on: connection)
   }
 
-  /// The size of a database in bytes of pages, those that are still in its write-ahead log included.
+  /// The size of a database in bytes of pages, including those that are still in its write-ahead log.
   public static func size(of path: String) throws -> Int64 {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     return try connection.integer("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") ?? 0
   }
 
-  /// Everything in the ordinary tables: for each its sorted rows, columns by name.
+  /// The contents of all ordinary tables: for each its sorted rows, with columns by name.
   public static func content(of path: String) throws -> [String: [String]] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     var content: [String: [String]] = [:]

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("buckia serve")
-struct ServeVerbTests {
+struct ServeCommandTests {
   @Test("serve prints one address, runs until it is interrupted, and ends like an interrupted command")
   func start() throws {
     let site = try ServedSite(ServedDatabases.inConflict())

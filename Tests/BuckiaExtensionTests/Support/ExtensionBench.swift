@@ -7,7 +7,7 @@ import Testing
 struct ExtensionBench {
   let folder: TemporaryFolder
 
-  /// The extension by its usual name, from which SQLite takes that of the entry point.
+  /// The extension under its usual name, from which SQLite derives the name of the entry point.
   var library: String { folder.file("buckia.\(Self.suffix)") }
 
   #if canImport(Darwin)
@@ -28,7 +28,7 @@ struct ExtensionBench {
 
   // MARK: Databases
 
-  /// Makes a database, or changes one, without the extension.
+  /// Creates or changes a database without the extension.
   @discardableResult
   func make(_ database: String, _ sql: String) throws -> String {
     try TestDatabases.run(sql, on: folder.file(database))
@@ -39,14 +39,14 @@ struct ExtensionBench {
     try TestDatabases.rows(sql, on: folder.file(database))
   }
 
-  /// Two people have the same notes; the others change theirs, and the file with their changes is in `inbound`.
+  /// Gives two people the same notes; the other one changes theirs, and the file with the changes is in `inbound`.
   func exchange(_ schema: String = ExtensionBench.notes, theirs edits: String) throws {
     try make("base.sqlite", schema)
     _ = try folder.copy("base.sqlite", to: "mine.sqlite")
     try send(edits)
   }
 
-  /// Somebody changes a copy of what both have had, and puts the changes into `inbound`.
+  /// Changes a copy of the common state, and puts the changes into `inbound`.
   func send(_ edits: String) throws {
     let name = "theirs-\(UUID().uuidString).sqlite"
     _ = try folder.copy("base.sqlite", to: name)
@@ -62,10 +62,10 @@ struct ExtensionBench {
 
   // MARK: Programs
 
-  /// Runs lines of SQL in the program in C, which has loaded the extension, and returns the lines that it prints: rows, and errors.
+  /// Runs lines of SQL in the C program with the extension loaded, and returns its output lines: rows, and errors.
   ///
   /// - Parameters:
-  ///   - lines: The SQL, each line by itself.
+  ///   - lines: The SQL, each line executed separately.
   ///   - database: The database of the connection.
   ///   - sqlite: The SQLite that the program uses.
   func sql(
@@ -75,7 +75,7 @@ struct ExtensionBench {
       BuiltProduct.path(of: "ExtensionHost"), [sqlite, library, database], input: lines.joined(separator: "\n") + "\n")
   }
 
-  /// Runs a program in the folder, and returns the lines that it prints. A crash is an error, another end than success as well.
+  /// Runs a program in the folder, and returns its output lines. A crash and a failure are errors.
   func run(_ program: String, _ arguments: [String], input: String = "") throws -> [String] {
     let run = try ProgramRun(
       program, arguments, environment: ["BUCKIA_HOME": folder.file(".home")], input: Data(input.utf8), in: folder.path)

@@ -1,11 +1,11 @@
 import Foundation
 import TestSupport
 
-/// A program that people use with SQLite, if it is installed and lets extensions be loaded.
+/// A program that people use with SQLite, if it is installed and can load extensions.
 struct HostProgram {
-  /// Where it is.
+  /// The path of the program.
   let path: String?
-  /// Why tests that need it do not run.
+  /// Why tests that need the program do not run.
   let requirement: String
 
   var isThere: Bool { path != nil }
@@ -24,12 +24,12 @@ struct HostProgram {
         == "True\n"
     }, "there is no Python whose sqlite3 loads extensions: it was built without --enable-loadable-sqlite-extensions")
 
-  /// Python, with another SQLite: that of the package apsw.
+  /// Python, with another SQLite: the one of the package apsw.
   static let apsw = HostProgram(
     [prepared("apsw/bin/python")].first { FileManager.default.isExecutableFile(atPath: $0) },
     "Python's package apsw is not there (Tests/Servers/prepare installs it)")
 
-  /// Node, from version 22.13 on, which has SQLite.
+  /// Node 22.13 or newer, which has SQLite.
   static let node = HostProgram(
     find("node") { try ProgramRun($0, ["-e", "require('node:sqlite')"]).text.isEmpty },
     "there is no Node.js with node:sqlite, which comes with version 22.13")
@@ -57,7 +57,7 @@ struct HostProgram {
       .path
   }
 
-  /// The first program of a name on the search path, or in the folders of the system, that suits.
+  /// The first suitable program with a name, on the search path or in the system's folders.
   private static func find(_ name: String, _ suits: (String) throws -> Bool) -> String? {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
     return (folders + ["/usr/bin", "/opt/homebrew/bin"]).map { "\($0)/\(name)" }.first { path in

@@ -17,7 +17,7 @@
     }
   }
 
-  /// Somebody who sends what they change in a copy of a database, and a receiver who uses GRDB.
+  /// A sender with a copy of a database, and a receiver who uses GRDB.
   struct Mailbox {
     let folder: TemporaryFolder
     let inbound: String
@@ -36,9 +36,9 @@
       INSERT INTO drafts VALUES (1, 'unfinished');
       """
 
-    /// Makes the databases of both.
+    /// Creates both databases.
     ///
-    /// - Parameter receiver: What only the receiver's schema has.
+    /// - Parameter receiver: Additional SQL for the receiver's schema.
     init(_ opening: Opening = .queue, schema: String = schema, receiver: String = "") throws {
       folder = try TemporaryFolder()
       sender = try TestDatabases.run(schema, on: folder.file("sender.sqlite"))
@@ -50,17 +50,17 @@
       try folder.makeFolder("inbound")
     }
 
-    /// Makes the receiver's ledger, whose tables can then be observed.
+    /// Creates the receiver's ledger, whose tables can then be observed.
     func makeLedger() throws { try writer.withBuckia { try $0.initialize() } }
 
-    /// The sender changes something, and a file with it arrives.
+    /// Lets the sender make a change, and a file with it arrive.
     func deliver(_ sql: String) throws {
       let before = try folder.copy("sender.sqlite", to: "sender-\(try folder.names(in: ".").count).sqlite")
       try TestDatabases.run(sql, on: sender)
       try DatabaseManager(sender, home: home).createDatabaseDiff(since: before, output: .folder(inbound))
     }
 
-    /// The names of the files that wait in the folder.
+    /// The names of the files in the folder.
     func files() throws -> [String] { try folder.names(in: "inbound") }
 
     /// The first column of a query, as text.

@@ -3,7 +3,7 @@ import SQLiteConnections
 import SQLiteSchemas
 import Testing
 
-/// Tables made from definitions do what the author's do.
+/// Tables created from definitions behave like the author's.
 @Suite struct CreatedTableTests {
   static let tables: [String] = [
     "CREATE TABLE t(id INTEGER PRIMARY KEY)",
@@ -29,7 +29,7 @@ import Testing
     """,
   ]
 
-  @Test("A table made from its definition has that definition", arguments: tables)
+  @Test("A table created from its definition has that definition", arguments: tables)
   func roundTrip(_ sql: String) throws {
     let definitions = try SchemaPlanTests.definitions(sql)
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -41,7 +41,7 @@ import Testing
     #expect(try connection.integer("SELECT count(*) FROM pragma_foreign_key_check") == 0)
   }
 
-  @Test("Its keys, constraints and defaults hold")
+  @Test("Keys, constraints and defaults are enforced")
   func constraints() throws {
     let definitions = try SchemaPlanTests.definitions(
       "CREATE TABLE p(id INTEGER PRIMARY KEY AUTOINCREMENT, u TEXT COLLATE NOCASE UNIQUE, n NOT NULL DEFAULT 5)")
@@ -62,7 +62,7 @@ import Testing
     #expect(try connection.integer("SELECT count(*) FROM c") == 0)
   }
 
-  @Test("A foreign key to a table that is not made along with it is left out")
+  @Test("A foreign key to a table that is not created along with it is left out")
   func missingParents() throws {
     let table = try SchemaPlanTests.definitions("CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES users)")[0]
     #expect(!table.createStatement(siblings: ["c"]).contains("FOREIGN"))

@@ -9,7 +9,7 @@ import Testing
     return try SchemaReader(connection).statements()
   }
 
-  /// What the other side tells of its schema.
+  /// The other side's schema as its author sends it.
   private static func author(_ base: [SchemaStatement], _ theirs: [SchemaStatement]) -> AuthorSchema {
     let replaced = base.filter { old in !theirs.contains(old) }
     return AuthorSchema(statements: theirs, replaced: replaced.map { AuthorSchema.Replaced($0) })
@@ -22,7 +22,7 @@ import Testing
 
   private static func sql(_ merge: SchemaMerge) -> [String] { (merge.author?.statements ?? []).map(\.sql) }
 
-  @Test("What only the other side has changed is taken, and what only we have changed stays")
+  @Test("A change of the other side alone is taken, and one of our side alone stays")
   func oneSided() throws {
     let merge = try Self.merge(
       "CREATE TABLE a(x); CREATE TABLE b(x); CREATE INDEX i ON a(x)",
@@ -36,7 +36,7 @@ import Testing
       ])
   }
 
-  @Test("Columns that both sides have added stand one after the other, with their whole definitions")
+  @Test("Columns added by both sides follow each other, with their complete definitions")
   func addedColumns() throws {
     let merge = try Self.merge(
       "CREATE TABLE a(x, UNIQUE (x))", "CREATE TABLE a(x, m TEXT DEFAULT 'a,b', both INT, UNIQUE (x))",
@@ -45,7 +45,7 @@ import Testing
     #expect(Self.sql(merge) == ["CREATE TABLE a(x, m TEXT DEFAULT 'a,b', both INT, t CHECK (t <> ')'), UNIQUE (x))"])
   }
 
-  @Test("Columns that we have added join a table that the other side has made otherwise")
+  @Test("Columns that we have added are put into a table that the other side has rebuilt")
   func addedToRebuilt() throws {
     let merge = try Self.merge(
       "CREATE TABLE a(x, gone)", "CREATE TABLE a(x, gone, m)", "CREATE TABLE a(x NOT NULL)")
@@ -68,7 +68,7 @@ import Testing
     #expect(Self.sql(merge) == [ours])
   }
 
-  @Test("What one side has dropped and the other has changed is a conflict; what it has left alone is dropped")
+  @Test("Dropped on one side and changed on the other is a conflict; unchanged, it is dropped")
   func dropped() throws {
     let base = "CREATE TABLE a(x); CREATE INDEX i ON a(x); CREATE INDEX j ON a(x)"
     let theirs = try Self.merge(
@@ -82,7 +82,7 @@ import Testing
     #expect(Self.sql(ours) == ["CREATE TABLE a(x)"])
   }
 
-  @Test("Where both sides have made a table, one may be the other with more columns")
+  @Test("If both sides create a table, one may be the other with more columns")
   func bothMade() throws {
     let more = try Self.merge("", "CREATE TABLE a(x)", "CREATE TABLE a(x, y)")
     #expect(more.conflicts.isEmpty)

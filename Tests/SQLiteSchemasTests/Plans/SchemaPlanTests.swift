@@ -5,9 +5,9 @@ import SQLiteConnections
 import SQLiteSchemas
 import Testing
 
-/// Which table of a diff meets which local one, and what the plan makes of it.
+/// Matching tables of a diff with local ones, and the resulting plan.
 @Suite struct SchemaPlanTests {
-  /// What is expected: the steps in their own words, or the code of a refusal.
+  /// The expected steps as text, or the code of a refusal.
   enum Expected: Sendable {
     case steps([String])
     case refused(BuckiaErrorCode)
@@ -17,7 +17,7 @@ import Testing
     let name: String
     /// The author's tables.
     let incoming: String
-    /// The receiver's.
+    /// The receiver's tables.
     let local: String
     var mode = SchemaMode.additive
     let expected: Expected
@@ -123,7 +123,7 @@ import Testing
     return try schema.entries.map { try schema.definition(of: $0) }
   }
 
-  @Test("What a table of a diff meets decides what is done", arguments: cases)
+  @Test("The local table decides the plan for a table of a diff", arguments: cases)
   func plan(_ test: Case) throws {
     let incoming = try Self.definitions(test.incoming)
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -137,7 +137,7 @@ import Testing
       }
       #expect(plan.steps.map(\.description) == steps)
       for step in plan.steps { try connection.execute(step.sql) }
-      // Afterwards nothing is left to do, and every column is where the plan says.
+      // Afterwards no steps are left, and every column is where the plan says.
       let after = try SchemaReader(connection)
       let rest = try SchemaPlan(definitions: incoming, mode: .additive, local: after)
       #expect(rest.steps.isEmpty)
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  @Test("Columns that are only here are named up to a number, those first that new rows need a value for")
+  @Test("Columns that only exist here are named up to a limit, first those that new rows need a value for")
   func boundedNotes() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     let columns = (0..<300).map { "c\($0)\($0 == 250 ? " TEXT NOT NULL" : "")" }

@@ -2,9 +2,9 @@ import SQLiteSchemas
 import SQLiteConnections
 import Testing
 
-/// What an author's statements would do is seen before they do it.
+/// The effects of an author's statements are checked before the statements run.
 @Suite struct SchemaRehearsalTests {
-  /// The statements of a database that is made by some SQL.
+  /// The statements of a database created by SQL.
   private static func statements(_ sql: String) throws -> [SchemaStatement] {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(sql)
@@ -17,7 +17,7 @@ import Testing
     try SchemaRehearsal(of: statements, allowing: functions, with: SQLiteLibrary.standard)
   }
 
-  @Test("An ordinary schema passes, with everything that the parts of it use")
+  @Test("An ordinary schema passes, with everything that its parts use")
   func ordinary() throws {
     let sql = """
       CREATE TABLE folder(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT COLLATE NOCASE UNIQUE, made DEFAULT CURRENT_TIMESTAMP);
@@ -58,7 +58,7 @@ import Testing
 
   private static let table = SchemaStatement(.table, name: "t", table: "t", sql: "CREATE TABLE t(a)")
 
-  /// Statements that the parser lets through, and SQLite must not run.
+  /// Statements that the parser accepts, and SQLite must not run.
   static let hostile: [(statement: SchemaStatement, reason: String)] = [
     (
       SchemaStatement(.table, name: "h", table: "h", sql: "CREATE TABLE h(a DEFAULT (load_extension('x')))"),
@@ -106,7 +106,7 @@ import Testing
     (SchemaStatement(.table, name: "h", table: "h", sql: "CREATE table  h(a)"), "something else"),
   ]
 
-  @Test("What SQLite would run and the author may not is refused, whatever the parser says", arguments: hostile.indices)
+  @Test("Statements forbidden to authors are refused, even if the parser accepts them", arguments: hostile.indices)
   func refusals(index: Int) throws {
     let item = Self.hostile[index]
     let error = #expect(throws: ReplicationError.self, "\(item.statement.sql)") {
@@ -117,7 +117,7 @@ import Testing
     if !item.reason.isEmpty { #expect(error?.message.contains(item.reason) == true, "\(error?.message ?? "")") }
   }
 
-  @Test("A table that would hold the insides of a virtual one is refused")
+  @Test("A table in place of a virtual table's shadow table is refused")
   func shadows() throws {
     let clash = [
       SchemaStatement(.table, name: "f", table: "f", sql: "CREATE VIRTUAL TABLE f USING fts5(a)"),
@@ -126,7 +126,7 @@ import Testing
     #expect(throws: ReplicationError.self) { try Self.rehearse(clash) }
   }
 
-  @Test("Views that come to billions are refused before SQLite writes them out")
+  @Test("Views that expand to billions of terms are refused before SQLite expands them")
   func nesting() throws {
     let views = (0..<40).map {
       SchemaStatement(
