@@ -180,6 +180,24 @@ import Testing
     #expect(try expectSame("SELECT * FROM tag", among: people) == ["Red|r"])
   }
 
+  @Test(arguments: [ConflictPolicies.latest, .takeIncoming, .keepLocal], [true, false])
+  func `a respelled row stays when its old and its new spelling arrive from different people`(
+    _ policies: ConflictPolicies, isAnnaFirst: Bool
+  ) throws {
+    let people = try people(
+      "CREATE TABLE tag(name TEXT PRIMARY KEY COLLATE NOCASE, color TEXT);",
+      ["INSERT INTO tag VALUES ('red', 'r');", "", ""])
+    if policies == .latest { for person in people { try DatabaseManager(person.path).keepClocks() } }
+    try people[0].share(Self.tags, with: people[1])
+    try people[1].receive(policies)
+    try people[0].run("UPDATE tag SET name = 'Red'")
+    try share(Self.tags, among: isAnnaFirst ? people : people.reversed())
+    try settle(Self.tags, among: people, policies)
+    let rows = try expectSame("SELECT * FROM tag", among: people)
+    // Under keep-local the spelling that arrives first at Cleo stays there.
+    #expect(rows == ["Red|r"] || policies == .keepLocal && rows == ["red|r"])
+  }
+
   @Test(arguments: [true, false], ["red", "Red", "RED"])
   func `a row stays if one person respells its key while another person edits it`(
     isAnnaFirst: Bool, key: String
