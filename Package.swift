@@ -18,6 +18,7 @@ let package = Package(
     // Other executable targets are products only while this package is the root: dependents don't see them.
     .executable(name: "buckia", targets: ["BuckiaCommand"]),
     .library(name: "Buckia", targets: ["Buckia"]),
+    .library(name: "BuckiaBackup", targets: ["BuckiaBackup"]),
     .library(name: "BuckiaSync", targets: ["BuckiaSync"]),
     .library(name: "BuckiaSimulator", targets: ["BuckiaSimulator"]),
     .library(name: "BuckiaGRDB", targets: ["BuckiaGRDB"]),
@@ -48,8 +49,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteConnections",
-        "SQLiteSchemas",
+        "Buckia", "BuckiaBackup", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "BuckiaSync",
+        "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: sync),
@@ -128,6 +129,13 @@ let package = Package(
 
     // What a storage is, and a folder as one. No network.
     .target(name: "BuckiaStorage", dependencies: ["BuckiaBytes"]),
+    // States of databases in a storage, and how to restore them.
+    .target(
+      name: "BuckiaBackup",
+      dependencies: [
+        "Buckia", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "SQLiteConnections", "SQLiteFiles",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
 
     // The façade: inbound folders, making and reading diff files of databases, and what reports are as JSON.
     .target(
@@ -222,6 +230,11 @@ let package = Package(
     .testTarget(
       name: "BuckiaFormatTests", dependencies: ["BuckiaBytes", "BuckiaFormat", "TestSupport"],
       resources: [.copy("DiffFiles/Vectors")]),
+    .testTarget(
+      name: "BuckiaBackupTests",
+      dependencies: [
+        "Buckia", "BuckiaBackup", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "SQLiteConnections", "TestSupport",
+      ]),
     .testTarget(
       name: "BuckiaStorageTests", dependencies: ["BuckiaStorage", "TestSupport"]),
     .testTarget(

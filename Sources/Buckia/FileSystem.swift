@@ -19,7 +19,7 @@ package enum FileSystem {
   }
 
   /// True if something exists at a path, as far as the system tells; links are not followed.
-  static func exists(_ path: String) -> Bool { kind(of: path) != .nothing }
+  package static func exists(_ path: String) -> Bool { kind(of: path) != .nothing }
 
   /// The size of a file in bytes; 0 if there is none.
   package static func byteCount(of path: String) -> Int64 {
@@ -93,7 +93,7 @@ package enum FileSystem {
   }
 
   /// The folder that a path lies in, as a person would write it.
-  static func folder(of path: String) -> String {
+  package static func folder(of path: String) -> String {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }

@@ -36,6 +36,27 @@ package struct UTCTime: CustomStringConvertible {
     self.init(unixSeconds: unixMilliseconds / 1000 - (unixMilliseconds % 1000 < 0 ? 1 : 0))
   }
 
+  /// Reads a time in UTC: `2026-03-01T12:30:05Z`, whose end may be missing, with a space in the place of the `T`.
+  ///
+  /// - Returns: nil for other text.
+  package init?(parsing text: String) {
+    let text = text.replacing("Z", with: "").replacing(" UTC", with: "").replacing("T", with: " ")
+    let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+    let missing = ["", "00:00:00", ":00:00", ":00", ""]
+    guard parts.count <= 2 else { return nil }
+    let clock = parts.count == 2 ? parts[1] : ""
+    let count = clock.split(separator: ":").count
+    guard count < 4, clock.isEmpty || clock.split(separator: ":").allSatisfy({ $0.utf8.count == 2 }) else { return nil }
+    let whole = "\(parts[0])T\(clock)\(missing[clock.isEmpty ? 1 : count + 1])Z"
+    do {
+      let date = try Date(whole, strategy: .iso8601)
+      self.init(unixSeconds: Int64(date.timeIntervalSince1970))
+    } catch { return nil }
+  }
+
+  /// Milliseconds since 1970.
+  package var unixMilliseconds: Int64 { unixSeconds * 1_000 }
+
   /// For people: `2026-03-01 12:30:05 UTC`.
   package var description: String { rfc3339.replacing("T", with: " ").replacing("Z", with: " UTC") }
 

@@ -166,10 +166,13 @@ extension ByteStreamError.Code {
 /// own, and none moves another.
 package final class PositionedInput: RandomAccessInput {
   private let bytes: any RandomAccessBytes
-  private var position = 0
+  private var position: Int
 
-  /// Begins at the first of some bytes, which must not change any more.
-  package init(_ bytes: any RandomAccessBytes) { self.bytes = bytes }
+  /// Begins at an offset in some bytes, which must not change any more.
+  package init(_ bytes: any RandomAccessBytes, from offset: Int = 0) {
+    self.bytes = bytes
+    position = offset
+  }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
     let count = try bytes.read(into: buffer, at: position)

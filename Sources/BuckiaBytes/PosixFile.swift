@@ -333,6 +333,9 @@ package struct FileIdentity: Hashable, Sendable {
     "\(file)." + [byteCount, modifiedSeconds, modifiedNanoseconds].map { String($0, radix: 36) }.joined(separator: ".")
   }
 
+  /// When it was written last, in milliseconds since 1970.
+  package var modifiedMilliseconds: Int64 { modifiedSeconds * 1_000 + modifiedNanoseconds / 1_000_000 }
+
   /// The file itself as text, whatever is in it and whatever its name.
   package var file: String { [device, number].map { String($0, radix: 36) }.joined(separator: ".") }
 

@@ -149,6 +149,13 @@ package final class AtomicFileOutput: ByteOutput {
     begun = written
   }
 
+  /// Writes over bytes that have been added.
+  package func overwrite(_ bytes: [UInt8], at offset: Int) throws(ByteStreamError) {
+    do { try bytes.withUnsafeBytes { try temporary.file.write($0, at: offset) } } catch let error as ByteStreamError {
+      throw error
+    } catch { throw ByteStreamError(.unwritable, "\(error)") }
+  }
+
   /// Gives the file its name, when all of it is on disk.
   ///
   /// - Throws: `ByteStreamError` with code `alreadyExists` when something took the name meanwhile and may not be

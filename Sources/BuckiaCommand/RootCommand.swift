@@ -31,7 +31,9 @@ struct RootCommand: ParsableCommand {
       DoctorCommand.self,
       ChangesetCommand.self, MergeCommand.self, EncryptCommand.self, DecryptCommand.self, IdentityCommand.self,
       ContactCommand.self,
-      SyncCommand.self, GitCommand.self, KSUIDCommand.self, BenchCommand.self, CompletionsCommand.self,
+      BackupCommand.self, HistoryCommand.self, RestoreCommand.self, PruneCommand.self, SyncCommand.self,
+      GitCommand.self,
+      KSUIDCommand.self, BenchCommand.self, CompletionsCommand.self,
     ])
 }
 

@@ -1,9 +1,10 @@
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteFiles
 import SQLiteSchemas
 
 /// A source of rows in one read transaction, with its schema, and its pages if they can be read.
-final class DatabaseSnapshot {
+package final class DatabaseSnapshot {
   let source: RowSource
   let schema: SchemaReader
   let pages: PageSource
@@ -42,6 +43,24 @@ final class DatabaseSnapshot {
     // A deferred transaction takes its lock with the first thing that it reads.
     _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
     return transaction
+  }
+
+  /// Calls `body` with the pages of a database in one read transaction.
+  ///
+  /// - Parameter connection: A connection without an open transaction.
+  /// - Returns: nil if the pages cannot be read beside the connection.
+  /// - Throws: `SQLiteError`, `DatabaseFileError`, what `body` throws.
+  package static func withPages<Result>(
+    of connection: borrowing SQLiteConnection, _ body: (DatabasePages) throws -> Result
+  ) throws -> Result? {
+    let snapshot = try DatabaseSnapshot(of: RowSource(on: connection))
+    guard let pages = try snapshot.pages.open(nil) else {
+      try snapshot.end()
+      return nil
+    }
+    let result = try body(pages)
+    try snapshot.end()
+    return result
   }
 
   /// Ends the transaction. A COMMIT, since an application may watch its connection for a ROLLBACK.

@@ -18,7 +18,7 @@ public final class BuckiaClient: Sendable {
   /// The configuration.
   public let configuration: BuckiaConfiguration
   let index: SyncIndex
-  let storages: [any StorageProvider]
+  package let storages: [any StorageProvider]
   private let deliveryStorages: [any StorageProvider]
   private let observers: ProgressObservers
   /// The state of locally edited files at the last round.

@@ -115,6 +115,30 @@ public final class DatabasePages {
   /// The numbers of the pages in the log, in no particular order.
   var loggedPages: [Int] { log.map { Array($0.pages) } ?? [] }
 
+  /// Reads consecutive pages. A page that is in neither file, such as a free one that was never written, is all zeros.
+  ///
+  /// - Parameters:
+  ///   - count: The number of pages.
+  ///   - first: The number of the first page, from 1.
+  ///   - buffer: Receives the pages.
+  /// - Throws: What a source throws; `DatabaseFileError`.
+  package func readAll(_ count: Int, from first: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
+    let size = header.pageSize
+    let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * size)])
+    let found = try file.read(into: wanted, at: Int64(first - 1) * Int64(size))
+    if found < wanted.count {
+      UnsafeMutableRawBufferPointer(rebasing: wanted[found...]).initializeMemory(as: UInt8.self, repeating: 0)
+    }
+    guard let log, let logFile else { return }
+    for page in first..<first + count {
+      guard let offset = log.offset(ofPage: page) else { continue }
+      let place = UnsafeMutableRawBufferPointer(rebasing: wanted[(page - first) * size..<(page - first + 1) * size])
+      guard try logFile.read(into: place, at: offset) == size else {
+        throw DatabaseFileError(.truncated, page: page, "the write-ahead log ends inside the page")
+      }
+    }
+  }
+
   /// Reads a page.
   ///
   /// - Parameters:

@@ -21,6 +21,7 @@ struct UsageTests {
       ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["identity", "passphrase"],
       ["contact", "add"], ["contact", "list"],
       ["contact", "trust"], ["contact", "rename"], ["contact", "remove"], ["invite"], ["accept"], ["serve"],
+      ["backup"], ["history"], ["restore"], ["prune"],
     ])
   func help(command: [String]) throws {
     let outcome = try Workbench().buckia(command + ["--help"])

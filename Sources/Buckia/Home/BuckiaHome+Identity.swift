@@ -13,6 +13,9 @@ extension BuckiaHome {
   /// - Throws: `BuckiaError` with `notPrivate` when others can read or change the file.
   package func identityIfAny() throws -> Identity? { try BuckiaError.wrapping { try identityFile.readIfPresent() } }
 
+  /// What signs backups; nil without an identity.
+  package func backupSigner() throws -> ManifestSigner? { try identityIfAny().map { try ManifestSigner($0) } }
+
   /// The card to give to others; nil without an identity.
   func ownCard() throws -> IdentityCard? { try identityFile.readPublicPart()?.card }
 

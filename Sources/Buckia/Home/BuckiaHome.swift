@@ -239,6 +239,15 @@ extension BuckiaHome {
   /// - Throws: `BuckiaError` when the folder for such files cannot be made.
   package func tokensPath() throws -> String { try "\(syncFolder())/tokens.json" }
 
+  /// The folder with the records of backups.
+  ///
+  /// - Throws: `BuckiaError` when it cannot be made.
+  package func backupFolder() throws -> String {
+    makeFolders()
+    try FileSystem.makeFolders("\(path)/backups", permissions: 0o700)
+    return "\(path)/backups"
+  }
+
   private func syncFolder() throws -> String {
     makeFolders()
     try FileSystem.makeFolders("\(path)/sync", permissions: 0o700)

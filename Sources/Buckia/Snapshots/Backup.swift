@@ -1,4 +1,7 @@
+import BuckiaBytes
+import BuckiaDiff
 import SQLiteConnections
+import SQLiteFiles
 
 /// What ``DatabaseManager/backupDatabase(to:)`` made.
 public struct BackupCopy: Sendable, Equatable {
@@ -37,6 +40,45 @@ extension DatabaseManager {
       try connection.copyState(to: temporary.path, polling: poll)
       try target.publish(temporary)
       return BackupCopy(path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement)
+    }
+  }
+}
+
+extension DatabaseManager {
+  /// Calls `body` with the pages of one read transaction, and a connection in it.
+  ///
+  /// The pages are read through the connection. If that is not possible, as for a connection that keeps the index of the
+  /// log to itself, they are those of a copy.
+  ///
+  /// - Throws: `BuckiaError`, what `body` throws.
+  package func withPages<Result>(
+    _ body: (DatabasePages, borrowing SQLiteConnection) throws -> Result
+  ) throws -> Result {
+    try withReader { connection in
+      try requireOwnTransaction(or: "a backup cannot be made", on: connection)
+      if !isBorrowed { try connection.requireContent() }
+      func read(_ connection: borrowing SQLiteConnection) throws -> Result? {
+        let reader = SQLiteConnection(sharing: connection)
+        return try DatabaseSnapshot.withPages(of: connection) { try body($0, reader) }
+      }
+      if let result = try read(connection) { return result }
+      let copy = try TemporaryDatabase(in: home.backupFolder(), permissions: 0o600)
+      try connection.copyState(to: copy.path, polling: poll)
+      guard let result = try read(SQLiteConnection.reading(copy.path, busyTimeout: busyTimeout)) else {
+        throw BuckiaError(.busy, "other programs write to the database all the time", path: path)
+      }
+      return result
+    }
+  }
+
+  /// Replaces the content of the database by that of another file, for all connections.
+  ///
+  /// - Parameter file: A database that is not in use.
+  /// - Throws: `BuckiaError`: `busy` when the database is locked; what SQLite says. The content is then the former one.
+  package func replaceContent(byFile file: String) throws {
+    try withWriter { connection in
+      try requireOwnTransaction(or: "a backup cannot be restored", on: connection)
+      try SQLiteConnection(opening: file, as: .immutable).copy(to: connection, polling: poll)
     }
   }
 }
@@ -113,8 +155,8 @@ struct DatabaseFileTarget {
 /// A killed process leaves it, and the next process that makes such a file in the same folder deletes it. A lock on the
 /// file `.buckia-<random>.tmp-lock` beside it shows that its process is alive; the database itself has the locks of
 /// SQLite.
-final class TemporaryDatabase {
-  let path: String
+package final class TemporaryDatabase {
+  package let path: String
   private let lock: PosixFile
 
   /// Creates an empty file.
@@ -123,7 +165,7 @@ final class TemporaryDatabase {
   ///   - folder: The folder.
   ///   - permissions: The permissions.
   /// - Throws: `ByteStreamError`.
-  init(in folder: String, permissions: mode_t) throws(ByteStreamError) {
+  package init(in folder: String, permissions: mode_t) throws(ByteStreamError) {
     path = TemporaryFile.newPath(in: folder)
     lock = try PosixFile(creating: TemporaryFile.lockPath(ofDatabase: path), shownAs: folder, isPrivate: true)
     _ = lock.tryLock()

@@ -5,7 +5,7 @@ import Buckia
 struct VerifyCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Opens and checks diff files completely, and changes nothing.",
+    abstract: "Opens and checks diff files, or a backup store, completely, and changes nothing.",
     discussion: """
       Exits with 1 when any file is not in order.
 
@@ -13,7 +13,7 @@ struct VerifyCommand: Subcommand {
         buckia verify inbound
       """)
 
-  @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input.")
+  @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input; or a backup store.")
   var paths: [String]
 
   @OptionGroup var decryption: DecryptionOptions
@@ -23,6 +23,7 @@ struct VerifyCommand: Subcommand {
   func validate() throws { try decryption.validate(besides: paths) }
 
   func perform(on console: Console) throws -> ExitStatus {
+    if paths.count == 1, StoreKeys.isStore(paths[0]) { return try verifyStore(paths[0], on: console) }
     let report = try DiffInspection.verify(
       ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption(in: home),
       progress: { console.progress.show($0.line) }, poll: { try console.progress.check() })

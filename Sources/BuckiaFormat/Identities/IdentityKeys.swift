@@ -59,7 +59,7 @@ package struct SigningKey: FixedBytes {
 
 extension SigningKey {
   /// True if a signature is this key's over a message.
-  func hasSigned(_ message: [UInt8], _ signature: [UInt8]) -> Bool {
+  package func hasSigned(_ message: [UInt8], _ signature: [UInt8]) -> Bool {
     do {
       return try Curve25519.Signing.PublicKey(rawRepresentation: bytes).isValidSignature(signature, for: message)
     } catch {

@@ -364,11 +364,12 @@ package struct ManifestSigner: Sendable {
   /// - Throws: `DiffFileError` with code `badSignature` when the identity holds no key.
   package init(_ identity: Identity) throws(DiffFileError) { try self.init(seed: identity.signingSeed) }
 
-  func signature(of manifest: [UInt8]) throws(DiffFileError) -> [UInt8] {
-    do {
-      return Array(try key.signature(for: Self.message(manifest)))
-    } catch {
-      throw DiffFileError(.badSignature, "the manifest cannot be signed: \(error)")
+  func signature(of manifest: [UInt8]) throws(DiffFileError) -> [UInt8] { try sign(Self.message(manifest)) }
+
+  /// Signs a message, whose beginning has to say what is signed.
+  package func sign(_ message: [UInt8]) throws(DiffFileError) -> [UInt8] {
+    do { return Array(try key.signature(for: message)) } catch {
+      throw DiffFileError(.badSignature, "it cannot be signed: \(error)")
     }
   }
 }

@@ -1,0 +1,115 @@
+import Buckia
+import BuckiaBytes
+import BuckiaFormat
+import BuckiaStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The files of this device about a store, in the person's home.
+struct StoreFiles: Sendable {
+  /// What the paths begin with.
+  private let path: String
+
+  init(of store: BackupStore, in home: BuckiaHome) throws {
+    path = try "\(home.backupFolder())/\(Self.digest("\(store.storage.name)\n\(store.folder?.text ?? "")"))"
+  }
+
+  private static func digest(_ text: String) -> Substring { "\(ContentDigest(of: Array(text.utf8)))".prefix(32) }
+
+  /// The record of the last point of a database.
+  func record(of database: DatabaseManager) -> String {
+    "\(path)-\(Self.digest(PosixFile.target(ofLink: database.path)))"
+  }
+
+  /// A path beside which points are restored for a check.
+  var drill: String { "\(path).drill" }
+
+  /// Notes what came of restoring a point for a check.
+  func note(_ result: DrillResult) throws {
+    let file = try PosixFile(appendingTo: "\(path).drills")
+    let fault = result.fault?.replacing("\n", with: " ")
+    try file.write(Array("\(result.point.id) \(result.time) \(fault ?? "ok")\n".utf8))
+  }
+
+  /// The checks of restored points, the oldest first.
+  func drills() throws -> [(id: KSUID, time: Int64, fault: String?)] {
+    guard try FileIdentity.current(at: "\(path).drills") != nil else { return [] }
+    let bytes = try PosixFile(reading: "\(path).drills").contents(limit: 16 << 20) ?? []
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: " ", maxSplits: 2)
+      guard parts.count == 3, let id = KSUID(String(parts[0])), let time = Int64(parts[1]) else { return nil }
+      return (id, time, parts[2] == "ok" ? nil : String(parts[2]))
+    }
+  }
+}
+
+/// What a device knows of the last point of a database in a store: the digests of its pages, by which the next backup
+/// finds the changed ones, and the object that has them.
+///
+/// A file of 32 bytes for each page, a JSON document, and the size of the document in 4 bytes, big-endian.
+struct PageRecord {
+  /// The document.
+  struct Document: Codable {
+    var format = 1
+    /// The statements about the point.
+    let statements: String
+    /// The identity of the files of the database before the state was read. Unchanged files mean an unchanged database.
+    var databaseFiles: String
+    /// The objects with the pages of the point: first one with all pages, last that of the point.
+    let objects: [Entry]
+    /// The keys that the objects are encrypted for, and that they are signed with.
+    let keys: [String]
+  }
+
+  /// An object of the store.
+  struct Entry: Codable, Hashable {
+    let id: String
+    let byteCount: Int64
+  }
+
+  let document: Document
+  let point: BackupPoint
+  private let file: PosixFile
+
+  /// Reads the record.
+  ///
+  /// - Returns: nil if there is none, or it is damaged. The next backup has all pages then.
+  init?(at path: String) {
+    do {
+      guard try FileIdentity.current(at: path) != nil else { return nil }
+      file = try PosixFile(reading: path)
+      let end = Int(file.initialByteCount)
+      guard end > 4 else { return nil }
+      let count = try Self.read(4, at: end - 4, of: file).reduce(0) { $0 << 8 | Int($1) }
+      guard count <= 1 << 20, end - 4 - count >= 0 else { return nil }
+      document = try JSONDecoder().decode(Document.self, from: Data(Self.read(count, at: end - 4 - count, of: file)))
+      point = try BackupPoint(statements: document.statements)
+      guard document.format == 1, Int64(end - 4 - count) == Int64(PageSum.digestBytes) * point.pageCount else {
+        return nil
+      }
+    } catch { return nil }
+  }
+
+  private static func read(_ count: Int, at offset: Int, of file: PosixFile) throws -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+    }
+  }
+
+  /// The digests of consecutive pages; fewer at the end.
+  func digests(from first: Int64, _ count: Int) throws -> [UInt8] {
+    let count = min(Int64(count), point.pageCount - first)
+    return count > 0
+      ? try Self.read(PageSum.digestBytes * Int(count), at: PageSum.digestBytes * Int(first), of: file) : []
+  }
+
+  /// Ends a record whose digests have been written.
+  static func finish(_ output: AtomicFileOutput, _ document: Document) throws {
+    let bytes = Array(try JSONEncoder().encode(document))
+    try output.write(bytes + withUnsafeBytes(of: UInt32(bytes.count).bigEndian) { Array($0) })
+  }
+}

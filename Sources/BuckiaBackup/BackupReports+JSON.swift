@@ -1,0 +1,59 @@
+import Buckia
+import BuckiaBytes
+
+extension BackupPoint {
+  /// The point as `--json` has it.
+  package var json: JSONValue { .object(fields) }
+
+  fileprivate var fields: JSONObject {
+    JSONObject([
+      .init("id", .string(id.description)), .init("history", .string(history)), .init("sequence", .integer(sequence)),
+      .init("time", .string(UTCTime(unixMilliseconds: time).rfc3339)), .init("note", .text(note)),
+      .init("databaseBytes", .integer(databaseByteCount)), .init("signed", .bool(isSigned)),
+    ])
+  }
+}
+
+extension BackupStore.Entry {
+  package var json: JSONValue {
+    var fields = point.fields
+    fields.append("bytes", .integer(byteCount))
+    fields.append("encrypted", .bool(isEncrypted))
+    fields.append("verified", .bool(isVerified))
+    return .object(fields)
+  }
+}
+
+extension BackupReport {
+  /// The report as `--json` has it.
+  package func json(_ drill: DrillResult?, _ pruned: PruneReport?) -> JSONValue {
+    var fields = point.fields
+    fields.append("bytes", .integer(byteCount))
+    fields.append("verified", .bool(drill.map { $0.fault == nil } ?? false))
+    return [
+      "version": 1, "points": [.object(fields)], "new": .bool(isNew), "complete": .bool(isComplete),
+      "pages": .integer(pageCount), "fault": .text(drill?.fault), "removed": .array(pruned?.removed.map(\.json) ?? []),
+    ]
+  }
+}
+
+extension PruneReport {
+  /// The report as `--json` has it.
+  package func json(isDryRun: Bool) -> JSONValue {
+    [
+      "version": 1, "dryRun": .bool(isDryRun), "id": .text(id?.description), "kept": .number(keptCount),
+      "removed": .array(removed.map(\.json)), "needed": .array(needed.map(\.json)),
+    ]
+  }
+}
+
+extension BackupVerification {
+  /// The result as `--json` has it.
+  package var json: JSONValue {
+    [
+      "version": 1, "ok": .bool(faults.isEmpty), "points": .array(points.map(\.json)),
+      "faults": .array(faults.map { ["path": .string($0.path), "message": .string($0.message)] }),
+      "restored": .array(restored.map { .string($0.id.description) }), "signers": .strings(signers.sorted()),
+    ]
+  }
+}

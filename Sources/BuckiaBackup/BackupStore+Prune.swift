@@ -1,0 +1,162 @@
+import Buckia
+import BuckiaBytes
+import BuckiaFormat
+import BuckiaStorage
+
+/// What a pruning has removed, or would remove.
+public struct PruneReport: Hashable, Sendable {
+  /// The removed points.
+  public internal(set) var removed: [BackupPoint] = []
+  /// The number of points that stay by a rule.
+  public internal(set) var keptCount = 0
+  /// The points that stay although no rule keeps them: another point needs their pages, and no key that opens the
+  /// encrypted objects was given.
+  public internal(set) var needed: [BackupPoint] = []
+  /// The id for ``BackupStore/restorePruned(_:)``; nil if nothing was removed.
+  public internal(set) var id: KSUID?
+}
+
+extension BackupStore {
+  /// The time for which pruned objects stay in the store, in seconds.
+  private static let graceSeconds: Int64 = 7 * 86_400
+
+  /// Removes the points that no rule keeps. The pages that kept points need of them move into the kept points' objects.
+  ///
+  /// The removed objects stay in the folder `pruned` of the store for a week, from where ``restorePruned(_:)`` brings them
+  /// back. Only one history is pruned: those of other devices stay as they are.
+  ///
+  /// - Parameters:
+  ///   - policy: The rules.
+  ///   - history: The history; nil for the history of the newest point.
+  ///   - home: The home with the identity that signs the rewritten objects, and the clock of ids.
+  ///   - identities: The secret keys, of which one opens an encrypted backup.
+  ///   - recipients: The keys that open the rewritten objects of an encrypted backup, besides those of `identities`.
+  ///   - isDryRun: True to remove nothing.
+  /// - Returns: What was removed.
+  /// - Throws: `StorageError`. All points can then be restored still.
+  @discardableResult
+  public func prune(
+    keeping policy: RetentionPolicy, of history: String? = nil, home: BuckiaHome = .standard,
+    with identities: [AgeIdentity] = [], for recipients: [AgeRecipient] = [], isDryRun: Bool = false
+  ) async throws -> PruneReport {
+    let listing = try await list()
+    let (all, faults) = try await objects(in: listing)
+    if let error = faults.values.first { throw error }
+    guard let history = history ?? all.last?.point.history else { return PruneReport() }
+    let objects = all.filter { $0.point.history == history }
+    let now = WallClock.unixMilliseconds
+    let pruning = Pruning(objects, policy.kept(of: objects, now: now), isOpen: !identities.isEmpty)
+    var report = PruneReport(
+      removed: pruning.removed.map(\.point), keptCount: pruning.keptCount, needed: pruning.needed.map(\.point))
+    guard !isDryRun else { return report }
+    if !pruning.removed.isEmpty || !listing.replaced.isEmpty {
+      let id = try home.newIDs(after: [], unixSeconds: now / 1_000).ids[0]
+      var moved = (pruning.removed.map(\.path) + listing.replaced.map(\.path))
+      let writer = MergeWriter(
+        store: self, signer: try home.backupSigner(), decryption: try Decryption(identities: identities),
+        encryption: try identities.isEmpty ? nil : Encryption(to: recipients + identities.map { try $0.recipient() }),
+        files: try WorkingFiles(besides: home.backupFolder() + "/merge"))
+      for (object, former) in pruning.merges {
+        let generation = (listing.objects[object.id]?.generation ?? 1) + 1
+        try await writer.merge(object, former, into: path("\(object.id)-\(generation)\(Self.suffix)"))
+        moved.append(object.path)
+      }
+      for path in moved {
+        try await storage.move(path, to: self.path("pruned/\(id)/\(path.name)"), replacing: true)
+      }
+      report.id = id
+    }
+    for (id, old) in listing.pruned where Int64(id.unixSeconds) < now / 1_000 - Self.graceSeconds {
+      for object in old { try await storage.delete(object.path) }
+    }
+    return report
+  }
+
+  /// Brings back the points that a pruning has removed.
+  ///
+  /// - Parameter id: The id in the report of the pruning; nil for the last pruning.
+  /// - Returns: The points.
+  /// - Throws: `StorageError`; `notFound` if no pruning of the last week has the id.
+  @discardableResult
+  public func restorePruned(_ id: KSUID? = nil) async throws -> [BackupPoint] {
+    let listing = try await list()
+    guard let id = id ?? listing.pruned.keys.max(), let pruned = listing.pruned[id] else {
+      throw StorageError(.notFound, "the store has no pruned points to bring back; they are deleted after a week")
+    }
+    var points: [BackupPoint] = []
+    for stored in pruned {
+      let object = try await object(stored)
+      // A merged object has the pages of the one that it replaced.
+      guard listing.objects[object.id] == nil else { continue }
+      try await storage.move(stored.path, to: path(stored.path.name), replacing: false)
+      points.append(object.point)
+    }
+    return points.sorted { $0.id < $1.id }
+  }
+}
+
+/// The consequences of a retention policy for one history.
+private struct Pruning {
+  private(set) var removed: [BackupObject] = []
+  private(set) var needed: [BackupObject] = []
+  private(set) var keptCount = 0
+  /// The kept objects that get pages of removed ones, which are listed with the oldest first.
+  private(set) var merges: [(object: BackupObject, former: [BackupObject])] = []
+
+  /// - Parameters:
+  ///   - objects: The objects of the history, the oldest first.
+  ///   - kept: The points that the rules keep.
+  ///   - isOpen: True if encrypted objects can be read.
+  init(_ objects: [BackupObject], _ kept: Set<KSUID>, isOpen: Bool) {
+    var former: [BackupObject] = []
+    for object in objects {
+      guard kept.contains(object.id) else {
+        former.append(object)
+        continue
+      }
+      keptCount += 1
+      let isComplete = object.payload.base == nil
+      if isComplete || isOpen || !former.contains(where: \.payload.isEncrypted) {
+        removed += former
+        // The last complete one and those after it have all pages that are needed.
+        let begin = former.lastIndex { $0.payload.base == nil } ?? 0
+        if !isComplete, !former.isEmpty { merges.append((object, Array(former[begin...]))) }
+      } else {
+        let begin = former.lastIndex { $0.payload.base == nil } ?? 0
+        removed += former[..<begin]
+        needed += former[begin...]
+      }
+      former = []
+    }
+  }
+}
+
+/// Writes an object with the pages of several.
+private struct MergeWriter {
+  let store: BackupStore
+  let signer: ManifestSigner?
+  let decryption: Decryption
+  let encryption: Encryption?
+  let files: WorkingFiles
+
+  /// Writes an object that needs none of the former objects. A newer page replaces an older one.
+  func merge(_ object: BackupObject, _ former: [BackupObject], into path: RemotePath) async throws {
+    let assembly = try await runBlocking { try HandedOver(PageAssembly(at: files.assembly, object.point)) }
+    for source in [object] + former.reversed() {
+      try await store.storage.download(source.path, to: files.object, isPrivate: true)
+      try await CancellationFlag.onThreadOfItsOwn { _ in
+        try assembly.value.add(files.object, source, decryption)
+      }
+    }
+    // The statements have been signed by a key that may have been replaced since.
+    let lines = try await BackupObject.lines(store.header(of: object.path), at: object.path)
+    try await CancellationFlag.onThreadOfItsOwn { _ in
+      let output = try PageOutput(at: files.object, for: object.payload.isEncrypted ? encryption : nil)
+      try assembly.value.forEachRun { try output.write($0, from: $1, pageSize: object.point.pageSize) }
+      _ = try output.finish(
+        base: former[0].payload.base, after: former[0].payload.after, signer: signer?.identity
+      ) { try BackupObject.header(of: object.point, $0, keeping: lines[1...2], signer: signer) }
+    }
+    try await store.storage.upload(file: files.object, to: path, .ifAbsent)
+  }
+}

@@ -1,0 +1,128 @@
+import Buckia
+import BuckiaBytes
+import BuckiaFormat
+import BuckiaStorage
+import SQLiteConnections
+
+/// What ``BackupStore/verify(with:)`` has found.
+public struct BackupVerification: Hashable, Sendable {
+  /// The points, the oldest first.
+  public internal(set) var points: [BackupPoint] = []
+  /// What is wrong: the path of an object, and a sentence.
+  public internal(set) var faults: [Fault] = []
+  /// The points that were restored and checked.
+  public internal(set) var restored: [BackupPoint] = []
+  /// The public keys that have signed points, in hexadecimal.
+  public internal(set) var signers: Set<String> = []
+
+  /// A fault of the store.
+  public struct Fault: Hashable, Sendable {
+    /// The path of the object in the storage.
+    public let path: String
+    /// A sentence for people.
+    public let message: String
+  }
+}
+
+extension BackupStore {
+  /// Checks all objects: their bytes, their order and their signatures. This needs no secret key.
+  ///
+  /// The newest point of each history is also restored to a temporary file and checked by SQLite's `integrity_check`,
+  /// if it is not encrypted or a key opens it.
+  ///
+  /// - Parameters:
+  ///   - home: The home that records which points were restored.
+  ///   - identities: Secret keys for an encrypted store.
+  /// - Returns: What was found. A fault is no error.
+  /// - Throws: `StorageError` if the store cannot be read.
+  public func verify(
+    home: BuckiaHome = .standard, with identities: [AgeIdentity] = []
+  ) async throws -> BackupVerification {
+    var result = BackupVerification()
+    var objects: [BackupObject] = []
+    for (_, entry) in try await list().objects.sorted(by: { $0.key < $1.key }) {
+      do {
+        let object = try await object(entry.object)
+        objects.append(object)
+        try await check(object)
+      } catch let error as StorageError where [.damaged, .truncated, .notFound].contains(error.code) {
+        result.faults.append(.init(path: entry.object.path.text, message: error.message))
+      }
+    }
+    result.points = objects.map(\.point)
+    result.signers = Set(objects.compactMap { $0.point.signer?.description })
+    let ids = Set(objects.map(\.id))
+    for object in objects {
+      if let base = object.payload.base, !ids.contains(base) {
+        result.faults.append(.init(path: object.path.text, message: "it needs the pages of \(base), which is missing"))
+      }
+    }
+    for (_, points) in Dictionary(grouping: objects, by: \.point.historyID) {
+      for (former, object) in zip(points, points.dropFirst())
+      where object.point.sequence <= former.point.sequence
+        || object.payload.after != former.digest && object.point.previous != former.digest
+      {
+        result.faults.append(
+          .init(path: object.path.text, message: "it was not made after \(former.id), the point before it in the store")
+        )
+      }
+      guard let newest = points.last, !newest.payload.isEncrypted || !identities.isEmpty else { continue }
+      let drill = try await drill(.id(newest.id), home: home, with: identities)
+      if let fault = drill.fault {
+        result.faults.append(.init(path: newest.path.text, message: fault))
+      } else {
+        result.restored.append(newest.point)
+      }
+    }
+    return result
+  }
+
+  /// Reads the bytes of an object and compares their digest.
+  private func check(_ object: BackupObject) async throws {
+    var hasher = ContentHasher()
+    let request = GetRequest(offset: Int64(BackupObject.headerByteCount))
+    for try await chunk in try await storage.get(object.path, request).chunks { hasher.update(chunk) }
+    guard hasher.digest == object.payload.digest else {
+      throw StorageError(.damaged, "its pages are not those that were stored", path: object.path)
+    }
+  }
+
+  /// Restores a point to a temporary file, lets SQLite check it, and records the result.
+  ///
+  /// - Parameters:
+  ///   - selection: The point.
+  ///   - home: The home with the record.
+  ///   - identities: Secret keys for an encrypted store.
+  /// - Returns: The result.
+  /// - Throws: `StorageError` if there is no such point or the store cannot be read; `BuckiaError` if no key opens it.
+  @discardableResult
+  public func drill(
+    _ selection: PointSelection = .newest, home: BuckiaHome = .standard, with identities: [AgeIdentity] = []
+  ) async throws -> DrillResult {
+    let point = try await object(selection, in: objects(in: list())).point
+    let storeFiles = try StoreFiles(of: self, in: home)
+    let files = try await runBlocking { try WorkingFiles(besides: storeFiles.drill) }
+    var fault: String?
+    do {
+      _ = try await assemble(.id(point.id), of: nil, with: identities, in: files)
+      fault = try await CancellationFlag.onThreadOfItsOwn { _ in
+        try SQLiteConnection(opening: files.assembly, as: .immutable).damage(comparingIndexes: true)
+      }
+    } catch let error as StorageError where [.damaged, .truncated].contains(error.code) {
+      fault = error.message
+    }
+    let result = DrillResult(point: point, time: WallClock.unixMilliseconds, fault: fault)
+    try await runBlocking { try storeFiles.note(result) }
+    return result
+  }
+}
+
+/// What came of restoring a point for a check.
+public struct DrillResult: Hashable, Sendable {
+  /// The point.
+  public let point: BackupPoint
+  /// The time of the check, in milliseconds since 1970.
+  public let time: Int64
+  /// What is wrong with it; nil for nothing.
+  public let fault: String?
+}

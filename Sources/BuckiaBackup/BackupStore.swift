@@ -1,0 +1,140 @@
+import Buckia
+import BuckiaBytes
+import BuckiaFormat
+import BuckiaStorage
+import SQLiteFiles
+
+/// A folder in a storage with states of databases, from which each can be restored.
+///
+/// The first backup stores all pages of a database, a later one those that have changed since. A database that has not
+/// changed costs one listing.
+///
+/// ```swift
+/// let store = BackupStore(folder: "/media/disk/backups")
+/// try await store.backUp(database)
+/// for point in try await store.points() { print(point.id, point.time) }
+/// try await store.restore(to: "restored.sqlite")
+/// ```
+public struct BackupStore: Sendable {
+  let storage: any StorageProvider
+  let folder: RemotePath?
+
+  /// A store in a storage.
+  ///
+  /// - Parameters:
+  ///   - storage: The storage.
+  ///   - folder: The folder there; nil for all of it.
+  public init(_ storage: any StorageProvider, folder: RemotePath? = nil) {
+    self.storage = storage
+    self.folder = folder
+  }
+
+  /// A store in a local folder, which the first backup makes.
+  public init(folder path: String) { self.init(LocalFolder(path)) }
+
+  /// What the names of objects end with.
+  package static let suffix = ".backup"
+
+  func path(_ name: String) throws(StorageError) -> RemotePath {
+    guard let folder else { return try RemotePath(name) }
+    return try folder.appending(name)
+  }
+
+  /// The objects of the store, and those that were pruned, by name.
+  func list() async throws -> Listing {
+    Listing(try await storage.listAll(folder).objects)
+  }
+
+  /// The names of the objects of a store.
+  ///
+  /// An object is called `<id>.backup`, or `<id>-<generation>.backup` if it was written again by pruning. A pruned one is
+  /// in the folder `pruned/<id of the pruning>`.
+  struct Listing {
+    /// The newest generation of each point, by id.
+    private(set) var objects: [KSUID: (object: StoredObject, generation: Int)] = [:]
+    /// Older generations, which a stop has left.
+    private(set) var replaced: [StoredObject] = []
+    /// The pruned objects, by the id of the pruning.
+    private(set) var pruned: [KSUID: [StoredObject]] = [:]
+
+    init(_ found: [StoredObject]) {
+      for object in found {
+        let parts = object.path.text.split(separator: "/")
+        if parts.count >= 3, parts[parts.count - 3] == "pruned", let id = KSUID(String(parts[parts.count - 2])) {
+          pruned[id, default: []].append(object)
+        } else if let (id, generation) = Self.name(object.path.name) {
+          if let other = objects[id] {
+            replaced.append(other.generation < generation ? other.object : object)
+            if other.generation > generation { continue }
+          }
+          objects[id] = (object, generation)
+        }
+      }
+    }
+
+    /// True if the store has an object as it was stored first.
+    func has(_ entry: PageRecord.Entry) -> Bool {
+      KSUID(entry.id).flatMap { objects[$0] }.map { $0.generation == 1 && $0.object.byteCount == entry.byteCount }
+        ?? false
+    }
+
+    private static func name(_ text: String) -> (id: KSUID, generation: Int)? {
+      guard text.hasSuffix(BackupStore.suffix) else { return nil }
+      let parts = text.dropLast(BackupStore.suffix.count).split(separator: "-", maxSplits: 1)
+      guard let id = parts.first.flatMap({ KSUID(String($0)) }) else { return nil }
+      guard parts.count == 2 else { return (id, 1) }
+      return Int(parts[1]).map { (id, $0) }
+    }
+  }
+
+  /// The first bytes of an object.
+  func header(of path: RemotePath) async throws -> [UInt8] {
+    let request = GetRequest(count: Int64(BackupObject.headerByteCount))
+    return try await storage.get(path, request).chunks.bytes(upTo: BackupObject.headerByteCount)
+  }
+
+  /// Reads the header of an object.
+  func object(_ stored: StoredObject) async throws -> BackupObject {
+    try await BackupObject(header: header(of: stored.path), of: stored)
+  }
+
+  /// The objects of a listing, in the order of their ids, and the errors of those that cannot be read.
+  func objects(in listing: Listing) async throws -> (readable: [BackupObject], faults: [KSUID: StorageError]) {
+    var (found, faults) = ([BackupObject](), [KSUID: StorageError]())
+    for (id, entry) in listing.objects.sorted(by: { $0.key < $1.key }) {
+      do { found.append(try await object(entry.object)) } catch let error as StorageError
+        where [.damaged, .truncated].contains(error.code)
+      {
+        faults[id] = error
+      }
+    }
+    return (found, faults)
+  }
+
+  /// A point in the list of a store.
+  public struct Entry: Hashable, Sendable {
+    /// The point.
+    public let point: BackupPoint
+    /// The size of its object in bytes.
+    public let byteCount: Int64
+    /// True if restoring it needs a secret key.
+    public let isEncrypted: Bool
+    /// True if it has been restored and checked on this device, see ``drill(_:home:with:)``.
+    public let isVerified: Bool
+  }
+
+  /// The points of the store, the oldest first, and how many objects cannot be read. ``verify(home:with:)`` names these.
+  ///
+  /// - Parameter home: The home with the record of checks.
+  /// - Throws: `StorageError` if the store cannot be read.
+  public func history(home: BuckiaHome = .standard) async throws -> (points: [Entry], unreadableCount: Int) {
+    let drills = try await runBlocking { try StoreFiles(of: self, in: home).drills() }
+    let good = drills.reduce(into: [:]) { $0[$1.id] = $1.fault == nil }
+    let (objects, faults) = try await objects(in: list())
+    let points = objects.map {
+      Entry(
+        point: $0.point, byteCount: $0.byteCount, isEncrypted: $0.payload.isEncrypted, isVerified: good[$0.id] ?? false)
+    }
+    return (points, faults.count)
+  }
+}

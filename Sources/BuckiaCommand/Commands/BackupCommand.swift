@@ -1,0 +1,355 @@
+import ArgumentParser
+import Buckia
+import BuckiaBackup
+import BuckiaStorage
+import BuckiaSync
+
+/// `buckia backup`
+struct BackupCommand: DatabaseSubcommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup",
+    abstract: "Stores the present state of a database as a point that can be restored.",
+    discussion: """
+      The first backup stores the whole database, each later one the pages that have changed. Nothing is stored if nothing \
+      has changed. The database can be in use.
+
+      Example:
+        buckia backup notes.sqlite /media/backups --keep hourly=24,daily=30
+        buckia backup notes.sqlite buckia.yaml --drill
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @OptionGroup var place: StoreOptions
+
+  @Option(help: ArgumentHelp("A note to keep with the point.", valueName: "text"))
+  var note: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Encrypt for a contact, the file of a card, or a recipient age1…; without it, for those of the last backup. No secret key is needed. May be given several times.",
+      valueName: "who"))
+  var to: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Then remove the points that no rule keeps: last=N, hourly=N, daily=N, weekly=N, monthly=N, yearly=N, days=N, size=N.",
+      valueName: "rules"))
+  var keep: String?
+
+  @Flag(help: "Then restore the point to a temporary file, and check that.")
+  var drill = false
+
+  @Flag(help: "Back up a database that is damaged or has lost all tables.")
+  var acceptDamage = false
+
+  @Flag(help: "Stop encrypting, although the last backup is encrypted.")
+  var unencrypted = false
+
+  @Flag(help: "Do not sign, although there is an identity.")
+  var unsigned = false
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let policy = try keep.map { try RetentionPolicy($0) }
+    let store = try place.store(in: home)
+    var options = BackupOptions()
+    options.note = note
+    let recipients = Recipients(in: home.folder)
+    options.recipients = try to.map { try recipients.key($0) }
+    options.encrypts = !unencrypted
+    options.signs = !unsigned
+    options.acceptsDamage = acceptDamage
+    let identities = try place.identities(in: home)
+    let manager = target.manager(home: home.folder, polling: console.progress)
+    let report = try waitForTask { [options] in try await store.backUp(manager, options) }
+    var pruned: PruneReport?
+    if let policy {
+      let home = home.folder
+      pruned = try waitForTask { [options] in
+        try await store.prune(
+          keeping: policy, of: report.point.history, home: home, with: identities, for: options.recipients)
+      }
+    }
+    var drilled: DrillResult?
+    if drill {
+      let home = home.folder
+      drilled = try waitForTask { try await store.drill(.id(report.point.id), home: home, with: identities) }
+    }
+    try console.document(report.json(drilled, pruned))
+    try console.say(report.lines(drilled, pruned, style: console.style))
+    return drilled.map { $0.fault == nil } ?? true ? .done : .failed
+  }
+}
+
+/// The store of a backup command, and the keys for it.
+struct StoreOptions: ParsableArguments {
+  @Argument(help: "The store: a folder, or the file of settings of `buckia sync`, whose first storage it is then.")
+  var store: String
+
+  @OptionGroup var keys: StoreKeys
+
+  func store(in home: HomeOptions) throws -> BackupStore { try keys.store(store, in: home) }
+  func identities(in home: HomeOptions) throws -> [AgeIdentity] { try keys.identities(in: home) }
+}
+
+/// The secret keys that open an encrypted store.
+struct StoreKeys: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A file of identities that opens an encrypted store; your own identity is used in any case. May be given several times.",
+      valueName: "file"))
+  var identity: [String] = []
+
+  func identities(in home: HomeOptions) throws -> [AgeIdentity] {
+    let own = try home.folder.identityIfAny().map { AgeIdentity.identities(of: $0) } ?? []
+    return try own + identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
+  }
+
+  /// - Parameter path: A folder, or a file of settings.
+  func store(_ path: String, in home: HomeOptions) throws -> BackupStore {
+    guard Self.isSettings(path) else { return BackupStore(folder: path) }
+    let file = try SyncFile(path, home: home.folder, environment: ProcessInfo.processInfo.environment)
+    return try BackupStore(
+      BuckiaClient(file.configuration).storages[0], folder: RemotePath(file.configuration.userID).appending("backups"))
+  }
+
+  /// True if a path is that of a file of settings.
+  static func isSettings(_ path: String) -> Bool { [".yaml", ".yml", ".json"].contains { path.hasSuffix($0) } }
+
+  /// True if a path is that of a store.
+  static func isStore(_ path: String) -> Bool {
+    if isSettings(path) { return true }
+    do { return try FileSystem.names(in: path).contains { $0.hasSuffix(BackupStore.suffix) } } catch { return false }
+  }
+}
+
+/// `buckia history`
+struct HistoryCommand: Subcommand {
+  static let configuration = CommandConfiguration(
+    commandName: "history",
+    abstract: "Lists the points of a backup store.",
+    discussion: """
+      Example:
+        buckia history /media/backups
+      """)
+
+  @OptionGroup var place: StoreOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let store = try place.store(in: home)
+    let home = home.folder
+    let (points, unreadableCount) = try waitForTask { try await store.history(home: home) }
+    try console.document([
+      "version": 1, "points": .array(points.map(\.json)), "unreadable": .number(unreadableCount),
+    ])
+    if unreadableCount > 0 {
+      let advice = "buckia verify \(place.store.shellQuoted)"
+      try console.say(console.style.suggestion("\(unreadableCount.counted("object")) cannot be read; see why", advice))
+    }
+    guard !points.isEmpty else {
+      try console.say("The store has no points.")
+      return .done
+    }
+    let style = console.style
+    let shown = Array(points.suffix(style.listLimit))
+    let isOne = Set(points.map(\.point.history)).count == 1
+    if shown.count < points.count { try console.say(style.rest(points.count - shown.count, "older point")) }
+    try console.say(
+      TextTable(["id", "time (UTC)", .number("size"), .prose("")], of: shown) { $0.cells(isAlone: isOne) }
+        .lines(style: style, indent: 0))
+    return unreadableCount == 0 ? .done : .failed
+  }
+}
+
+extension BackupStore.Entry {
+  /// The cells of a row of the list.
+  ///
+  /// - Parameter isAlone: True if all points are of one history.
+  fileprivate func cells(isAlone: Bool) -> [TextTable.Cell] {
+    let history = isAlone ? nil : "history \(point.history.prefix(8))"
+    let words = [history, isVerified ? "verified" : nil, point.note?.escaped].compactMap { $0 }
+    return [
+      .init("\(point.id)"), .init(String("\(UTCTime(unixMilliseconds: point.time))".prefix(16))),
+      .init("\(ByteCount(Int(byteCount)))"), .init(words.joined(separator: "; ")),
+    ]
+  }
+}
+
+/// `buckia restore`
+struct RestoreCommand: Subcommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore",
+    abstract: "Restores a point of a backup store to a database file.",
+    discussion: """
+      Without --at it is the newest point. A file is replaced only with --force; what it was becomes a point first.
+
+      Example:
+        buckia restore /media/backups notes.sqlite
+        buckia restore /media/backups notes.sqlite --at "2026-03-01 12:30"
+      """)
+
+  @Argument(help: "The store: a folder, or the file of settings of `buckia sync`.")
+  var store: String
+
+  @Argument(help: "The database file.")
+  var database: String
+
+  @Option(
+    help: ArgumentHelp("The point: its id, or a time in UTC, before which it is the newest.", valueName: "time|id"))
+  var at: String?
+
+  @Flag(help: "Replace the content of a database that is there, also while it is in use.")
+  var force = false
+
+  @OptionGroup var keys: StoreKeys
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    // Either order is understood.
+    let isSwapped = !StoreKeys.isSettings(store) && FileKind(of: store) == .sqlite
+    let (path, place) = isSwapped ? (store, database) : (database, store)
+    let store = try keys.store(place, in: home)
+    let identities = try keys.identities(in: home)
+    let selection = try at.map { try PointSelection(text: $0) } ?? .newest
+    let (isForced, home) = (force, home.folder)
+    let point = try waitForTask {
+      isForced && FileSystem.exists(path)
+        ? try await store.restore(into: DatabaseManager(path, home: home), at: selection, with: identities)
+        : try await store.restore(to: path, at: selection, with: identities)
+    }
+    try console.document([
+      "version": 1, "path": .string(path), "point": point.json, "bytes": .integer(point.databaseByteCount),
+    ])
+    try console.say(
+      "\(path.escaped) is the state of \(UTCTime(unixMilliseconds: point.time)) (\(ByteCount(Int(point.databaseByteCount))))."
+    )
+    return .done
+  }
+}
+
+/// `buckia prune`
+struct PruneCommand: Subcommand {
+  static let configuration = CommandConfiguration(
+    commandName: "prune",
+    abstract: "Removes points of a backup store that no rule keeps.",
+    discussion: """
+      Pages that a kept point needs are kept with it. Removed points can be brought back for a week.
+
+      Example:
+        buckia prune /media/backups --keep hourly=24,daily=30 --dry-run
+        buckia prune /media/backups --undo
+      """)
+
+  @OptionGroup var place: StoreOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "The rules: last=N, hourly=N, daily=N, weekly=N, monthly=N, yearly=N, days=N, size=N.", valueName: "rules"))
+  var keep: String?
+
+  @Option(help: ArgumentHelp("The history to prune, if the store has several.", valueName: "history"))
+  var history: String?
+
+  @Option(help: ArgumentHelp("A recipient that opens the rewritten points of an encrypted store.", valueName: "who"))
+  var to: [String] = []
+
+  @Flag(help: "Bring back the points that the last pruning has removed.")
+  var undo = false
+
+  @Flag(help: "Say what would be removed, and remove nothing.")
+  var dryRun = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (keep != nil) != undo else { throw ValidationError("Give the rules with --keep, or --undo.") }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let store = try place.store(in: home)
+    let folder = home.folder
+    if undo {
+      let points = try waitForTask { try await store.restorePruned() }
+      try console.document(["version": 1, "points": .array(points.map(\.json))])
+      try console.say("\(points.count.counted("point")) brought back.")
+      return .done
+    }
+    let policy = try RetentionPolicy(keep ?? "")
+    let identities = try place.identities(in: home)
+    let recipients = Recipients(in: folder)
+    let keys = try to.map { try recipients.key($0) }
+    let (history, isDryRun) = (history, dryRun)
+    let report = try waitForTask {
+      try await store.prune(
+        keeping: policy, of: history, home: folder, with: identities, for: keys, isDryRun: isDryRun)
+    }
+    try console.document(report.json(isDryRun: isDryRun))
+    try console.say(report.lines(isDryRun: isDryRun, style: console.style))
+    return .done
+  }
+}
+
+extension BackupReport {
+  /// The report for people.
+  func lines(_ drill: DrillResult?, _ pruned: PruneReport?, style: Style) -> [String] {
+    var lines = [
+      isNew
+        ? "\(point.id)  \(pageCount.counted("page")), \(ByteCount(Int(byteCount)))\(isComplete ? "" : " of changes")"
+        : "Nothing has changed since \(point.id)."
+    ]
+    if let pruned { lines += pruned.lines(isDryRun: false, style: style) }
+    if let drill {
+      lines +=
+        drill.fault.map { style.wrapped(style("It cannot be restored: \($0.escaped)", .bad)) } ?? [
+          "It was restored to a temporary file and is in order."
+        ]
+    }
+    return lines
+  }
+}
+
+extension PruneReport {
+  /// The report for people.
+  func lines(isDryRun: Bool, style: Style) -> [String] {
+    var lines = [
+      "\(removed.count.counted("point")) \(isDryRun ? "would be removed" : "removed"), \(keptCount.grouped) kept."
+    ]
+    if isDryRun { lines += removed.map { "  \($0.id)  \(UTCTime(unixMilliseconds: $0.time))" } }
+    if !needed.isEmpty {
+      lines += style.note(
+        "\(needed.count.counted("point")) that no rule keeps stay, because their pages are needed and encrypted; --identity names a key that opens them."
+      )
+    }
+    return lines
+  }
+}
+
+extension VerifyCommand {
+  /// Verifies a backup store.
+  func verifyStore(_ path: String, on console: Console) throws -> ExitStatus {
+    var keys = StoreKeys()
+    keys.identity = decryption.identity
+    let store = try keys.store(path, in: home)
+    let (identities, folder) = (try keys.identities(in: home), home.folder)
+    let found = try waitForTask { try await store.verify(home: folder, with: identities) }
+    try console.show(found.json, found.lines(style: console.style))
+    return found.faults.isEmpty ? .done : .failed
+  }
+}
+
+extension BackupVerification {
+  /// The result for people.
+  func lines(style: Style) -> [String] {
+    guard faults.isEmpty else {
+      return faults.flatMap { style.wrapped("\(style($0.path.escaped, .bad)): \($0.message.escaped)", hanging: 2) }
+    }
+    let signed = signers.isEmpty ? "not signed" : "signed by \(signers.count.counted("key"))"
+    return ["\(points.count.counted("point")) in order, \(signed)."]
+      + restored.map { "\($0.id) was restored to a temporary file and is in order." }
+  }
+}
