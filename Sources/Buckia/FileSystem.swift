@@ -99,14 +99,14 @@ package enum FileSystem {
   }
 
   /// The absolute path without links; nil if it does not exist.
-  static func resolved(_ path: String) -> String? {
+  package static func resolved(_ path: String) -> String? {
     guard let found = realpath(path, nil) else { return nil }
     defer { free(found) }
     return String(cString: found)
   }
 
   /// The last part of a path.
-  static func name(of path: String) -> String {
+  package static func name(of path: String) -> String {
     let last = path.utf8.split(separator: UInt8(ascii: "/")).last
     return last.map { String(Substring($0)) } ?? path
   }

@@ -22,7 +22,9 @@ struct StoreFiles: Sendable {
 
   /// The record of the last point of a database.
   func record(of database: DatabaseManager) -> String {
-    "\(path)-\(Self.digest(PosixFile.target(ofLink: database.path)))"
+    let database = PosixFile.target(ofLink: database.path)
+    let folder = FileSystem.folder(of: database)
+    return "\(path)-\(Self.digest("\(FileSystem.resolved(folder) ?? folder)/\(FileSystem.name(of: database))"))"
   }
 
   /// A path beside which points are restored for a check.

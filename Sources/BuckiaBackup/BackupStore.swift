@@ -4,6 +4,12 @@ import BuckiaFormat
 import BuckiaStorage
 import SQLiteFiles
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A folder in a storage with states of databases, from which each can be restored.
 ///
 /// The first backup stores all pages of a database, a later one those that have changed since. A database that has not
@@ -30,7 +36,10 @@ public struct BackupStore: Sendable {
   }
 
   /// A store in a local folder, which the first backup makes.
-  public init(folder path: String) { self.init(LocalFolder(path)) }
+  public init(folder path: String) {
+    // The same folder has the same name, wherever the program runs.
+    self.init(LocalFolder(URL(filePath: path).standardizedFileURL.path(percentEncoded: false)))
+  }
 
   /// What the names of objects end with.
   package static let suffix = ".backup"
