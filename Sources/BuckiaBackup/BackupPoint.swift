@@ -21,6 +21,8 @@ public struct BackupPoint: Hashable, Sendable, Identifiable {
   public let pageSize: Int
   /// The number of pages.
   public let pageCount: Int64
+  /// True if it is the state that a restored point has replaced. Such a point is restored only by its id or time.
+  public let isBeforeRestore: Bool
   /// The sum of the digests of all pages.
   let sum: PageSum
   /// The digest of the statements of the previous point; nil for the first point of a history.
@@ -49,6 +51,7 @@ extension BackupPoint {
       .init("time", .integer(time)), .init("pageSize", .number(pageSize)), .init("pages", .integer(pageCount)),
       .init("sum", .string(sum.digest.description)),
     ])
+    if isBeforeRestore { object.append("beforeRestore", true) }
     if let note { object.append("note", .string(note)) }
     if let previous { object.append("previous", .string(previous.description)) }
     if let signer { object.append("signer", .string(signer.description)) }
@@ -64,6 +67,7 @@ extension BackupPoint {
     pageSize = Int(try fields.integer("pageSize", in: 512...65_536))
     pageCount = try fields.integer("pages", in: 1...PageRun.pageLimit)
     sum = PageSum(try fields.bytes("sum", as: ContentDigest.self))
+    isBeforeRestore = try fields.flag("beforeRestore")
     note = try fields.stringIfNamed("note")
     previous = try fields.optionalBytes("previous", as: ContentDigest.self)
     signer = try fields.optionalBytes("signer", as: SigningKey.self)
@@ -85,8 +89,6 @@ struct BackupObject: Hashable, Sendable {
   struct Payload: Hashable, Sendable {
     /// The point that has the other pages; nil if there are none.
     let base: KSUID?
-    /// The digest of the statements of the point before it in the store, when the object was written.
-    let after: ContentDigest?
     /// The number of pages.
     let pageCount: Int64
     /// The size and the digest of the bytes after the header.
@@ -182,7 +184,6 @@ extension BackupObject.Payload {
       .init("sha256", .string(digest.description)), .init("encrypted", .bool(isEncrypted)),
     ])
     if let base { object.append("base", .string(base.description)) }
-    if let after { object.append("after", .string(after.description)) }
     if let signer { object.append("signer", .string(signer.description)) }
     return JSONValue.object(object).lineText()
   }
@@ -194,7 +195,6 @@ extension BackupObject.Payload {
     digest = try fields.bytes("sha256", as: ContentDigest.self)
     isEncrypted = try fields.bool("encrypted")
     base = try fields.has("base") ? fields.id("base") : nil
-    after = try fields.optionalBytes("after", as: ContentDigest.self)
     signer = try fields.optionalBytes("signer", as: SigningKey.self)
     try fields.finish()
   }

@@ -18,6 +18,8 @@ public struct BackupOptions: Sendable {
   public var signs = true
   /// True to back up a database that is damaged, or that has lost all tables, too.
   public var acceptsDamage = false
+  /// True for the state that a restored point replaces.
+  var isBeforeRestore = false
 
   /// Creates the default options.
   public init() {}
@@ -56,10 +58,11 @@ extension BackupStore {
     let record = try StoreFiles(of: self, in: database.home).record(of: database)
     let lock = try await runBlocking { try Self.lock("\(record).lock") }
     defer { withExtendedLifetime(lock) {} }
-    let present = try await objects(knownFrom: runBlocking { PageRecord(at: record)?.document.objects ?? [] })
+    let (present, greatest) = try await objects(
+      knownFrom: runBlocking { PageRecord(at: record)?.document.objects ?? [] }, options)
     let files = try await runBlocking { try WorkingFiles(besides: record) }
     let draft = try await CancellationFlag.onThreadOfItsOwn { _ in
-      HandedOver(try BackupDraft(of: database, options, record, present, into: files.object))
+      HandedOver(try BackupDraft(of: database, options, record, present, after: greatest, into: files.object))
     }.value
     if let object = draft.object {
       try await storage.upload(file: files.object, to: path("\(object.id)\(Self.suffix)"), .ifAbsent)
@@ -75,15 +78,37 @@ extension BackupStore {
   }
 
   /// The objects with the pages of the last point, if the store still has all of them. A pruning may have changed them.
-  private func objects(knownFrom record: [PageRecord.Entry]) async throws -> [PageRecord.Entry] {
-    let listing = try await list()
-    guard let last = record.last.flatMap({ KSUID($0.id) }) else { return [] }
-    if record.allSatisfy({ listing.has($0) }) { return record }
-    do {
-      return try await chain(to: .id(last), of: nil).reversed().map {
-        PageRecord.Entry(id: $0.id.description, byteCount: $0.byteCount)
+  ///
+  /// - Returns: The objects, the oldest first, and the greatest id in the store.
+  private func objects(
+    knownFrom record: [PageRecord.Entry], _ options: BackupOptions
+  ) async throws -> (present: [PageRecord.Entry], greatest: KSUID?) {
+    let listing = try await list(orBegin: true)
+    let greatest = listing.objects.keys.max()
+    guard let last = record.last.flatMap({ KSUID($0.id) }) else {
+      if options.recipients.isEmpty, options.encrypts, let newest = listing.objects.max(by: { $0.key < $1.key }),
+        try await object(newest.value.object).payload.isEncrypted
+      {
+        throw BuckiaError(
+          .misuse,
+          "the store is encrypted, and this device does not know for whom; name them (--to), or stop encrypting (--unencrypted)"
+        )
       }
-    } catch let error as StorageError where [.damaged, .truncated, .notFound].contains(error.code) { return [] }
+      return ([], greatest)
+    }
+    if record.allSatisfy({ listing.has($0) }) { return (record, greatest) }
+    do {
+      let chain = try await chain(to: .id(last), of: nil).reversed()
+      return (chain.map { PageRecord.Entry(id: $0.id.description, byteCount: $0.byteCount) }, greatest)
+    } catch let error as StorageError where [.damaged, .truncated, .notFound].contains(error.code) {
+      return ([], greatest)
+    }
+  }
+
+  /// The keys that open the last backup of a database, by the record of this device.
+  package func recipients(of database: DatabaseManager) throws -> [AgeRecipient] {
+    let record = try StoreFiles(of: self, in: database.home).record(of: database)
+    return try PageRecord(at: record)?.document.keys.dropLast().map { try AgeRecipient(parsing: $0) } ?? []
   }
 
   /// Waits until no other backup of the database to the store is being made.
@@ -112,10 +137,11 @@ private struct BackupDraft {
   /// - Parameters:
   ///   - path: The record of the last point.
   ///   - present: The objects of the store with the pages of the last point; empty if one is missing.
+  ///   - greatest: The greatest id in the store.
   ///   - file: The file for the object.
   init(
     of database: DatabaseManager, _ options: BackupOptions, _ path: String, _ present: [PageRecord.Entry],
-    into file: String
+    after greatest: KSUID?, into file: String
   ) throws {
     if let note = options.note, note.utf8.count > BackupObject.noteLimit {
       throw BuckiaError(
@@ -150,12 +176,12 @@ private struct BackupDraft {
       let now = WallClock.unixMilliseconds
       var generator = SystemRandomNumberGenerator()
       let point = BackupPoint(
-        id: try database.home.newIDs(after: last.map { [$0.point.id] } ?? [], unixSeconds: now / 1_000).ids[0],
+        id: try database.home.newIDs(after: [greatest].compactMap { $0 }, unixSeconds: now / 1_000).ids[0],
         historyID: last?.point.historyID ?? .random(using: &generator) ?? BackupPoint.HistoryID(checked: []),
         sequence: (last?.point.sequence ?? 0) + 1, time: now, note: options.note, pageSize: pages.header.pageSize,
-        pageCount: pageCount, sum: sum,
+        pageCount: pageCount, isBeforeRestore: options.isBeforeRestore, sum: sum,
         previous: last.map { ContentDigest(of: Array($0.document.statements.utf8)) }, signer: signer?.identity)
-      let payload = try output.finish(base: base?.point.id, after: point.previous, signer: signer?.identity) {
+      let payload = try output.finish(base: base?.point.id, signer: signer?.identity) {
         try BackupObject.header(of: point, $0, signer: signer)
       }
       let object = try BackupObject(

@@ -27,10 +27,10 @@ extension BackupStore {
   ///
   /// - Parameters:
   ///   - policy: The rules.
-  ///   - history: The history; nil for the history of the newest point.
+  ///   - history: The history; nil if the store has one only.
   ///   - home: The home with the identity that signs the rewritten objects, and the clock of ids.
   ///   - identities: The secret keys, of which one opens an encrypted backup.
-  ///   - recipients: The keys that open the rewritten objects of an encrypted backup, besides those of `identities`.
+  ///   - recipients: The keys that open the rewritten objects of an encrypted backup: all that opened it before.
   ///   - isDryRun: True to remove nothing.
   /// - Returns: What was removed.
   /// - Throws: `StorageError`. All points can then be restored still.
@@ -42,19 +42,26 @@ extension BackupStore {
     let listing = try await list()
     let (all, faults) = try await objects(in: listing)
     if let error = faults.values.first { throw error }
-    guard let history = history ?? all.last?.point.history else { return PruneReport() }
+    guard let history = try history ?? onlyHistory(of: all) else { return PruneReport() }
+    guard all.contains(where: { $0.point.history == history }) else {
+      throw StorageError(.notFound, "the store has no history \(history); `buckia history --json` lists them")
+    }
     let objects = all.filter { $0.point.history == history }
     let now = WallClock.unixMilliseconds
     let pruning = Pruning(objects, policy.kept(of: objects, now: now), isOpen: !identities.isEmpty)
     var report = PruneReport(
       removed: pruning.removed.map(\.point), keptCount: pruning.keptCount, needed: pruning.needed.map(\.point))
     guard !isDryRun else { return report }
+    if recipients.isEmpty, pruning.merges.contains(where: \.object.payload.isEncrypted) {
+      throw BuckiaError(
+        .misuse, "the points are encrypted; name all who can open them, for whom they are written again (--to)")
+    }
     if !pruning.removed.isEmpty || !listing.replaced.isEmpty {
       let id = try home.newIDs(after: [], unixSeconds: now / 1_000).ids[0]
       var moved = (pruning.removed.map(\.path) + listing.replaced.map(\.path))
       let writer = MergeWriter(
         store: self, signer: try home.backupSigner(), decryption: try Decryption(identities: identities),
-        encryption: try identities.isEmpty ? nil : Encryption(to: recipients + identities.map { try $0.recipient() }),
+        encryption: try recipients.isEmpty ? nil : Encryption(to: recipients),
         files: try WorkingFiles(besides: home.backupFolder() + "/merge"))
       for (object, former) in pruning.merges {
         let generation = (listing.objects[object.id]?.generation ?? 1) + 1
@@ -108,26 +115,25 @@ private struct Pruning {
   ///   - kept: The points that the rules keep.
   ///   - isOpen: True if encrypted objects can be read.
   init(_ objects: [BackupObject], _ kept: Set<KSUID>, isOpen: Bool) {
-    var former: [BackupObject] = []
-    for object in objects {
-      guard kept.contains(object.id) else {
-        former.append(object)
-        continue
-      }
+    let byID = Dictionary(objects.map { ($0.id, $0) }) { first, _ in first }
+    var staying: Set<KSUID> = []
+    for object in objects where kept.contains(object.id) {
       keptCount += 1
-      let isComplete = object.payload.base == nil
-      if isComplete || isOpen || !former.contains(where: \.payload.isEncrypted) {
-        removed += former
-        // The last complete one and those after it have all pages that are needed.
-        let begin = former.lastIndex { $0.payload.base == nil } ?? 0
-        if !isComplete, !former.isEmpty { merges.append((object, Array(former[begin...]))) }
-      } else {
-        let begin = former.lastIndex { $0.payload.base == nil } ?? 0
-        removed += former[..<begin]
-        needed += former[begin...]
+      // Two points can have the same base, if a backup was stopped before its record was kept.
+      var former: [BackupObject] = []
+      var next = object.payload.base
+      while let id = next, !kept.contains(id), let base = byID[id] {
+        former.append(base)
+        next = base.payload.base
       }
-      former = []
+      if isOpen || !former.contains(where: \.payload.isEncrypted) {
+        if !former.isEmpty { merges.append((object, former.reversed())) }
+      } else {
+        staying.formUnion(former.map(\.id))
+      }
     }
+    removed = objects.filter { !kept.contains($0.id) && !staying.contains($0.id) }
+    needed = objects.filter { staying.contains($0.id) }
   }
 }
 
@@ -154,7 +160,7 @@ private struct MergeWriter {
       let output = try PageOutput(at: files.object, for: object.payload.isEncrypted ? encryption : nil)
       try assembly.value.forEachRun { try output.write($0, from: $1, pageSize: object.point.pageSize) }
       _ = try output.finish(
-        base: former[0].payload.base, after: former[0].payload.after, signer: signer?.identity
+        base: former[0].payload.base, signer: signer?.identity
       ) { try BackupObject.header(of: object.point, $0, keeping: lines[1...2], signer: signer) }
     }
     try await store.storage.upload(file: files.object, to: path, .ifAbsent)

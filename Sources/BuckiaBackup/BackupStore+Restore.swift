@@ -66,7 +66,9 @@ extension BackupStore {
     with identities: [AgeIdentity] = [], keeping options: BackupOptions = BackupOptions()
   ) async throws -> BackupPoint {
     // The newest point would be the present state.
-    let object = try await chain(to: selection, of: history)[0]
+    let record = try StoreFiles(of: self, in: database.home).record(of: database)
+    let own = try await runBlocking { PageRecord(at: record)?.point.history }
+    let object = try await chain(to: selection, of: history ?? own)[0]
     let id = object.id
     var options = options
     if object.payload.isEncrypted, options.recipients.isEmpty {
@@ -74,6 +76,7 @@ extension BackupStore {
     }
     options.acceptsDamage = true
     options.note = options.note ?? "before \(id) was restored"
+    options.isBeforeRestore = true
     try await backUp(database, options)
     let files = try await runBlocking { try WorkingFiles(besides: database.path) }
     let point = try await assemble(.id(id), of: nil, with: identities, in: files)
@@ -106,6 +109,20 @@ extension BackupStore {
     }
   }
 
+  /// The history of some objects; nil for none.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` if there are several.
+  func onlyHistory(of objects: [BackupObject]) throws -> String? {
+    let histories = Set(objects.map(\.point.history))
+    guard histories.count < 2 else {
+      throw BuckiaError(
+        .misuse,
+        "the store has \(histories.count) histories, as of several databases; name one with --history, or a point by its id"
+      )
+    }
+    return histories.first
+  }
+
   /// The object of a point.
   ///
   /// - Throws: `StorageError` with `notFound` if there is no such point, and `damaged` if its object may be a damaged one.
@@ -113,6 +130,7 @@ extension BackupStore {
     _ selection: PointSelection, of history: String? = nil,
     in found: (readable: [BackupObject], faults: [KSUID: StorageError])
   ) throws -> BackupObject {
+    if case .id = selection {} else if history == nil { _ = try onlyHistory(of: found.readable) }
     func isMeant(_ id: KSUID, _ time: Int64) -> Bool {
       switch selection {
       case .newest: true
@@ -122,6 +140,7 @@ extension BackupStore {
     }
     let wanted = found.readable.last {
       (history == nil || $0.point.history == history) && isMeant($0.id, $0.point.time)
+        && (selection != .newest || !$0.point.isBeforeRestore)
     }
     let damaged = found.faults.filter { isMeant($0.key, Int64($0.key.unixSeconds) * 1_000) }
     if let (id, error) = damaged.max(by: { $0.key < $1.key }), wanted.map({ $0.id < id }) ?? true { throw error }
@@ -152,20 +171,17 @@ extension BackupStore {
 
 /// Files that exist while a point is restored or objects are merged.
 final class WorkingFiles: Sendable {
-  /// The database in the making, which is deleted with this instance.
-  let assembly: String
+  private let files: [HandedOver<TemporaryDatabase>]
+  /// The database in the making.
+  var assembly: String { files[0].value.path }
   /// A local copy of an object.
-  let object: String
-  private let database: HandedOver<TemporaryDatabase>
+  var object: String { files[1].value.path }
 
-  /// Makes the files beside another one.
+  /// Makes the files beside another one. They are deleted with this instance; those of a killed process by the next one.
   init(besides path: String) throws {
-    database = HandedOver(try TemporaryDatabase(in: FileSystem.folder(of: path), permissions: 0o600))
-    assembly = database.value.path
-    object = "\(assembly).object"
+    let folder = FileSystem.folder(of: path)
+    files = try (0..<2).map { _ in HandedOver(try TemporaryDatabase(in: folder, permissions: 0o600)) }
   }
-
-  deinit { unlink(object) }
 }
 
 extension PointSelection {

@@ -50,8 +50,13 @@ public struct BackupStore: Sendable {
   }
 
   /// The objects of the store, and those that were pruned, by name.
-  func list() async throws -> Listing {
-    Listing(try await storage.listAll(folder).objects)
+  ///
+  /// - Parameter isNew: True if the store may not exist yet.
+  /// - Throws: `StorageError`; `notFound` if the folder does not exist.
+  func list(orBegin isNew: Bool = false) async throws -> Listing {
+    let page = try await storage.listAll(folder)
+    guard isNew || !page.isMissing else { throw StorageError(.notFound, "there is no such store", path: folder) }
+    return Listing(page.objects)
   }
 
   /// The names of the objects of a store.
@@ -103,15 +108,21 @@ public struct BackupStore: Sendable {
   }
 
   /// Reads the header of an object.
-  func object(_ stored: StoredObject) async throws -> BackupObject {
-    try await BackupObject(header: header(of: stored.path), of: stored)
+  ///
+  /// - Parameter id: The point that its name states; nil to leave that out.
+  func object(_ stored: StoredObject, of id: KSUID? = nil) async throws -> BackupObject {
+    let object = try await BackupObject(header: header(of: stored.path), of: stored)
+    guard id == nil || object.id == id else {
+      throw StorageError(.damaged, "it is the object of \(object.id) under another name", path: stored.path)
+    }
+    return object
   }
 
   /// The objects of a listing, in the order of their ids, and the errors of those that cannot be read.
   func objects(in listing: Listing) async throws -> (readable: [BackupObject], faults: [KSUID: StorageError]) {
     var (found, faults) = ([BackupObject](), [KSUID: StorageError]())
     for (id, entry) in listing.objects.sorted(by: { $0.key < $1.key }) {
-      do { found.append(try await object(entry.object)) } catch let error as StorageError
+      do { found.append(try await object(entry.object, of: id)) } catch let error as StorageError
         where [.damaged, .truncated].contains(error.code)
       {
         faults[id] = error

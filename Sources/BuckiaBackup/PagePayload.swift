@@ -112,13 +112,13 @@ final class PageOutput {
 
   /// Ends the payload, writes the header, and gives the file its name.
   func finish(
-    base: KSUID?, after: ContentDigest?, signer: SigningKey?, _ header: (BackupObject.Payload) throws -> [UInt8]
+    base: KSUID?, signer: SigningKey?, _ header: (BackupObject.Payload) throws -> [UInt8]
   ) throws -> BackupObject.Payload {
     try output.write(PageRun.end.bytes)
     try output.finish()
     try encrypting?.finish()
     let payload = BackupObject.Payload(
-      base: base, after: after, pageCount: pageCount, byteCount: digesting.byteCount, digest: digesting.hasher.digest,
+      base: base, pageCount: pageCount, byteCount: digesting.byteCount, digest: digesting.hasher.digest,
       isEncrypted: encrypting != nil, signer: signer)
     try file.overwrite(header(payload), at: 0)
     try file.publish()

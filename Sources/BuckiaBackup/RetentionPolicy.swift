@@ -34,6 +34,7 @@ public struct RetentionPolicy: Hashable, Sendable {
   ///
   /// - Throws: `BuckiaError` with `misuse` for other text.
   public init(_ text: String) throws {
+    guard text.contains("=") else { throw Self.invalid(text[...]) }
     for rule in text.split(separator: ",") {
       let parts = rule.split(separator: "=", maxSplits: 1).map { String($0.filter { $0 != " " }) }
       guard parts.count == 2, let (number, isSize) = Self.number(parts[1]), number > 0, isSize == (parts[0] == "size")

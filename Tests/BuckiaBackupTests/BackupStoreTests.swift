@@ -147,7 +147,8 @@ import Testing
       await #expect(throws: (any Error).self) { try await restored(with: wrong) }
     }
     #expect(try await store.prune(keeping: RetentionPolicy(), home: home, isDryRun: true).needed.count == 1)
-    let report = try await store.prune(keeping: RetentionPolicy(), home: home, with: [identity])
+    let report = try await store.prune(
+      keeping: RetentionPolicy(), home: home, with: [identity], for: options.recipients)
     #expect(report.removed.count == 1)
     #expect(try await rows(restored(with: [identity])) == rows(path))
   }

@@ -12,8 +12,9 @@ import Testing
     let policy = try RetentionPolicy("last=3, hourly=24,daily=30,weekly=8,monthly=12,yearly=5,days=7,size=10G")
     #expect(policy.last == 3 && policy.hourly == 24 && policy.daily == 30 && policy.weekly == 8)
     #expect(policy.monthly == 12 && policy.yearly == 5 && policy.days == 7 && policy.byteLimit == 10 << 30)
-    for text in ["last", "last=", "last=0", "last=-1", "last=3K", "size=7", "sometimes=3", "last=99999999999999999999"]
-    {
+    for text in [
+      "", "last", "last=", "last=0", "last=-1", "last=3K", "size=7", "sometimes=3", "last=99999999999999999999",
+    ] {
       #expect(throws: BuckiaError.self, "\(text)") { try RetentionPolicy(text) }
     }
   }
@@ -41,11 +42,11 @@ extension BackupObject {
     let point = BackupPoint(
       id: KSUID(timestamp: UInt32(number), payloadHigh: 0, payloadLow: 0),
       historyID: BackupPoint.HistoryID(checked: Array(repeating: 0, count: 16)), sequence: Int64(number), time: time,
-      note: nil, pageSize: 4_096, pageCount: 1, sum: PageSum(), previous: nil, signer: nil)
+      note: nil, pageSize: 4_096, pageCount: 1, isBeforeRestore: false, sum: PageSum(), previous: nil, signer: nil)
     return try BackupObject(
       point: point, digest: digest,
       payload: Payload(
-        base: nil, after: nil, pageCount: 0, byteCount: 0, digest: digest, isEncrypted: false, signer: nil),
+        base: nil, pageCount: 0, byteCount: 0, digest: digest, isEncrypted: false, signer: nil),
       path: RemotePath("\(number)"))
   }
 }

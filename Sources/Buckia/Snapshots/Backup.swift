@@ -78,7 +78,13 @@ extension DatabaseManager {
   package func replaceContent(byFile file: String) throws {
     try withWriter { connection in
       try requireOwnTransaction(or: "a backup cannot be restored", on: connection)
-      try SQLiteConnection(opening: file, as: .immutable).copy(to: connection, polling: poll)
+      let source = try SQLiteConnection(opening: file, as: .immutable)
+      let query = "PRAGMA main.page_size"
+      if try source.integer(query) != connection.integer(query) {
+        // The pages of a database with a write-ahead log keep their size.
+        _ = try connection.text("PRAGMA main.journal_mode = delete")
+      }
+      try source.copy(to: connection, polling: poll)
     }
   }
 }

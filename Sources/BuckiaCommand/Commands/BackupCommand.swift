@@ -53,7 +53,7 @@ struct BackupCommand: DatabaseSubcommand {
 
   func perform(on console: Console) throws -> ExitStatus {
     let policy = try keep.map { try RetentionPolicy($0) }
-    let store = try place.store(in: home)
+    let store = try place.store(in: home, orBegin: true)
     var options = BackupOptions()
     options.note = note
     let recipients = Recipients(in: home.folder)
@@ -69,7 +69,8 @@ struct BackupCommand: DatabaseSubcommand {
       let home = home.folder
       pruned = try waitForTask { [options] in
         try await store.prune(
-          keeping: policy, of: report.point.history, home: home, with: identities, for: options.recipients)
+          keeping: policy, of: report.point.history, home: home, with: identities,
+          for: options.recipients.isEmpty ? store.recipients(of: manager) : options.recipients)
       }
     }
     var drilled: DrillResult?
@@ -90,7 +91,11 @@ struct StoreOptions: ParsableArguments {
 
   @OptionGroup var keys: StoreKeys
 
-  func store(in home: HomeOptions) throws -> BackupStore { try keys.store(store, in: home) }
+  /// - Parameter isNew: True if the store may not exist yet.
+  func store(in home: HomeOptions, orBegin isNew: Bool = false) throws -> BackupStore {
+    try keys.store(store, in: home, orBegin: isNew)
+  }
+
   func identities(in home: HomeOptions) throws -> [AgeIdentity] { try keys.identities(in: home) }
 }
 
@@ -107,9 +112,16 @@ struct StoreKeys: ParsableArguments {
     return try own + identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
   }
 
-  /// - Parameter path: A folder, or a file of settings.
-  func store(_ path: String, in home: HomeOptions) throws -> BackupStore {
-    guard Self.isSettings(path) else { return BackupStore(folder: path) }
+  /// - Parameters:
+  ///   - path: A folder, or a file of settings.
+  ///   - isNew: True if the store may not exist yet.
+  func store(_ path: String, in home: HomeOptions, orBegin isNew: Bool = false) throws -> BackupStore {
+    guard Self.isSettings(path) else {
+      guard isNew || FileSystem.exists(path) else {
+        throw StorageError(.notFound, "there is no such store: \(path.escaped)")
+      }
+      return BackupStore(folder: path)
+    }
     let file = try SyncFile(path, home: home.folder, environment: ProcessInfo.processInfo.environment)
     return try BackupStore(
       BuckiaClient(file.configuration).storages[0], folder: RemotePath(file.configuration.userID).appending("backups"))
@@ -173,7 +185,7 @@ extension BackupStore.Entry {
     let history = isAlone ? nil : "history \(point.history.prefix(8))"
     let words = [history, isVerified ? "verified" : nil, point.note?.escaped].compactMap { $0 }
     return [
-      .init("\(point.id)"), .init(String("\(UTCTime(unixMilliseconds: point.time))".prefix(16))),
+      .init("\(point.id)"), .init(String("\(UTCTime(unixMilliseconds: point.time))".prefix(19))),
       .init("\(ByteCount(Int(byteCount)))"), .init(words.joined(separator: "; ")),
     ]
   }
@@ -202,6 +214,9 @@ struct RestoreCommand: Subcommand {
     help: ArgumentHelp("The point: its id, or a time in UTC, before which it is the newest.", valueName: "time|id"))
   var at: String?
 
+  @Option(help: ArgumentHelp("The history of the point, if the store has several.", valueName: "history"))
+  var history: String?
+
   @Flag(help: "Replace the content of a database that is there, also while it is in use.")
   var force = false
 
@@ -216,11 +231,11 @@ struct RestoreCommand: Subcommand {
     let store = try keys.store(place, in: home)
     let identities = try keys.identities(in: home)
     let selection = try at.map { try PointSelection(text: $0) } ?? .newest
-    let (isForced, home) = (force, home.folder)
+    let (isForced, history, home) = (force, history, home.folder)
     let point = try waitForTask {
       isForced && FileSystem.exists(path)
-        ? try await store.restore(into: DatabaseManager(path, home: home), at: selection, with: identities)
-        : try await store.restore(to: path, at: selection, with: identities)
+        ? try await store.restore(into: DatabaseManager(path, home: home), at: selection, of: history, with: identities)
+        : try await store.restore(to: path, at: selection, of: history, with: identities)
     }
     try console.document([
       "version": 1, "path": .string(path), "point": point.json, "bytes": .integer(point.databaseByteCount),
@@ -268,6 +283,7 @@ struct PruneCommand: Subcommand {
 
   func validate() throws {
     guard (keep != nil) != undo else { throw ValidationError("Give the rules with --keep, or --undo.") }
+    guard !undo || !dryRun else { throw ValidationError("--dry-run is for --keep.") }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
