@@ -102,6 +102,9 @@ struct PageRecord {
     }
   }
 
+  /// The keys that the objects are encrypted for.
+  func recipients() throws -> [AgeRecipient] { try document.keys.dropLast().map { try AgeRecipient(parsing: $0) } }
+
   /// The digests of consecutive pages; fewer at the end.
   func digests(from first: Int64, _ count: Int) throws -> [UInt8] {
     let count = min(Int64(count), point.pageCount - first)

@@ -86,8 +86,8 @@ extension BackupStore {
     let listing = try await list(orBegin: true)
     let greatest = listing.objects.keys.max()
     guard let last = record.last.flatMap({ KSUID($0.id) }) else {
-      if options.recipients.isEmpty, options.encrypts, let newest = listing.objects.max(by: { $0.key < $1.key }),
-        try await object(newest.value.object).payload.isEncrypted
+      if options.recipients.isEmpty, options.encrypts, let newest = greatest.flatMap({ listing.objects[$0] }),
+        try await object(newest.object).payload.isEncrypted
       {
         throw BuckiaError(
           .misuse,
@@ -108,7 +108,7 @@ extension BackupStore {
   /// The keys that open the last backup of a database, by the record of this device.
   package func recipients(of database: DatabaseManager) throws -> [AgeRecipient] {
     let record = try StoreFiles(of: self, in: database.home).record(of: database)
-    return try PageRecord(at: record)?.document.keys.dropLast().map { try AgeRecipient(parsing: $0) } ?? []
+    return try PageRecord(at: record)?.recipients() ?? []
   }
 
   /// Waits until no other backup of the database to the store is being made.
@@ -151,7 +151,8 @@ private struct BackupDraft {
     let files = try Self.identity(ofFilesOf: database.path)
     let last = PageRecord(at: path)
     let known = present.isEmpty ? nil : last
-    let recipients = try Self.recipients(options, after: last)
+    let recipients =
+      try options.encrypts && options.recipients.isEmpty ? last?.recipients() ?? [] : options.recipients
     let keys = recipients.map(\.description).sorted() + [signer?.identity.description ?? ""]
     if let known, known.document.databaseFiles == files, known.document.keys == keys, options.note == nil {
       point = known.point
@@ -190,11 +191,6 @@ private struct BackupDraft {
       try PageRecord.finish(record, .init(of: object, files, keys, after: base == nil ? [] : present))
       return BackupDraft(point: point, object: object, record: record)
     }
-  }
-
-  private static func recipients(_ options: BackupOptions, after last: PageRecord?) throws -> [AgeRecipient] {
-    guard options.encrypts, options.recipients.isEmpty, let last else { return options.recipients }
-    return try last.document.keys.dropLast().map { try AgeRecipient(parsing: $0) }
   }
 
   private init(point: BackupPoint, object: BackupObject? = nil, record: AtomicFileOutput? = nil) {

@@ -65,7 +65,6 @@ extension BackupStore {
     into database: DatabaseManager, at selection: PointSelection = .newest, of history: String? = nil,
     with identities: [AgeIdentity] = [], keeping options: BackupOptions = BackupOptions()
   ) async throws -> BackupPoint {
-    // The newest point would be the present state.
     let record = try StoreFiles(of: self, in: database.home).record(of: database)
     let own = try await runBlocking { PageRecord(at: record)?.point.history }
     let object = try await chain(to: selection, of: history ?? own)[0]
@@ -74,6 +73,7 @@ extension BackupStore {
     if object.payload.isEncrypted, options.recipients.isEmpty {
       options.recipients = try identities.map { try $0.recipient() }
     }
+    // From here on, the newest point is the present state.
     options.acceptsDamage = true
     options.note = options.note ?? "before \(id) was restored"
     options.isBeforeRestore = true

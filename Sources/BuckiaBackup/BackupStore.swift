@@ -18,7 +18,7 @@ import SQLiteFiles
 /// ```swift
 /// let store = BackupStore(folder: "/media/disk/backups")
 /// try await store.backUp(database)
-/// for point in try await store.points() { print(point.id, point.time) }
+/// for entry in try await store.history().points { print(entry.point.id, entry.point.time) }
 /// try await store.restore(to: "restored.sqlite")
 /// ```
 public struct BackupStore: Sendable {

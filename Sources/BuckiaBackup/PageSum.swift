@@ -28,35 +28,26 @@ struct PageSum: Hashable, Sendable {
   }
 
   /// Adds the 32 bytes of a page's digest.
-  mutating func add(_ digest: ArraySlice<UInt8>) {
+  mutating func add(_ digest: ArraySlice<UInt8>) { add(Self.words(digest), carrying: 0) }
+
+  /// Subtracts the 32 bytes of a page's digest: adds its complement and 1.
+  mutating func subtract(_ digest: ArraySlice<UInt8>) {
     let other = Self.words(digest)
-    var carry: UInt64 = 0
+    add((~other.0, ~other.1, ~other.2, ~other.3), carrying: 1)
+  }
+
+  private mutating func add(_ other: (UInt64, UInt64, UInt64, UInt64), carrying first: UInt64) {
+    var carry = first
     func sum(_ one: UInt64, _ two: UInt64) -> UInt64 {
-      let (partial, first) = one.addingReportingOverflow(two)
-      let (total, second) = partial.addingReportingOverflow(carry)
-      carry = first || second ? 1 : 0
+      let (partial, isOver) = one.addingReportingOverflow(two)
+      let (total, isOverAgain) = partial.addingReportingOverflow(carry)
+      carry = isOver || isOverAgain ? 1 : 0
       return total
     }
     words.0 = sum(words.0, other.0)
     words.1 = sum(words.1, other.1)
     words.2 = sum(words.2, other.2)
     words.3 = sum(words.3, other.3)
-  }
-
-  /// Subtracts the 32 bytes of a page's digest.
-  mutating func subtract(_ digest: ArraySlice<UInt8>) {
-    let other = Self.words(digest)
-    var borrow: UInt64 = 0
-    func difference(_ one: UInt64, _ two: UInt64) -> UInt64 {
-      let (partial, first) = one.subtractingReportingOverflow(two)
-      let (total, second) = partial.subtractingReportingOverflow(borrow)
-      borrow = first || second ? 1 : 0
-      return total
-    }
-    words.0 = difference(words.0, other.0)
-    words.1 = difference(words.1, other.1)
-    words.2 = difference(words.2, other.2)
-    words.3 = difference(words.3, other.3)
   }
 
   private static func words(_ digest: ArraySlice<UInt8>) -> (UInt64, UInt64, UInt64, UInt64) {
@@ -77,7 +68,7 @@ struct PageSum: Hashable, Sendable {
   ///   - first: The number of the first, from 0.
   static func digests(of bytes: UnsafeRawBufferPointer, from first: Int64, pageSize: Int) -> [UInt8] {
     let count = bytes.count / pageSize
-    return [UInt8](unsafeUninitializedCapacity: count * 32) { buffer, initialized in
+    return [UInt8](unsafeUninitializedCapacity: count * digestBytes) { buffer, initialized in
       nonisolated(unsafe) let (bytes, target) = (bytes, UnsafeMutableRawBufferPointer(buffer))
       let pieces = count < 64 ? 1 : 8
       DispatchQueue.concurrentPerform(iterations: pieces) { piece in
@@ -86,11 +77,12 @@ struct PageSum: Hashable, Sendable {
           withUnsafeBytes(of: UInt64(first + Int64(page)).bigEndian) { hash.update(bufferPointer: $0) }
           hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[page * pageSize..<(page + 1) * pageSize]))
           hash.finalize().withUnsafeBytes {
-            UnsafeMutableRawBufferPointer(rebasing: target[page * 32..<(page + 1) * 32]).copyMemory(from: $0)
+            UnsafeMutableRawBufferPointer(rebasing: target[page * digestBytes..<(page + 1) * digestBytes]).copyMemory(
+              from: $0)
           }
         }
       }
-      initialized = count * 32
+      initialized = count * digestBytes
     }
   }
 }
