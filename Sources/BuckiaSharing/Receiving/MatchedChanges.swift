@@ -77,6 +77,8 @@ struct MatchedChanges: ~Copyable {
   /// The hashes of local rows whose values the author of their deletion no longer has, by their keys.
   var deleted: [TableName: [[UInt8]: UInt64]] = [:]
   var hasClock: [TableName: Bool] = [:]
+  /// The rows whose keys the diff spells differently.
+  var respelled = RespelledKeys()
 
   /// The streams whose rows the snapshot replaces: its own, and the one that it takes the place of.
   var streams: [[UInt8]] { [place.stream] + (place.replaces.map { [$0] } ?? []) }
@@ -99,7 +101,7 @@ struct MatchedChanges: ~Copyable {
     var present: [TableName: KeySet] = [:]
     var last: ChangesetTable?
     let kept = TemporaryBuffer()
-    let respelled = try insertedKeys(in: incoming)
+    respelled = try RespelledKeys(in: incoming, tables, on: connection)
     var ordinal: Int64 = 0
     var origins = OriginRuns(origins)
     var naming = OriginKeyRuns(naming)
@@ -137,7 +139,7 @@ struct MatchedChanges: ~Copyable {
               change, reader, bytes, of: table, header, origin, isEdited: called.contains { $0.version != nil },
               into: &writer) == true
             || write(row, bytes, of: table, header, met, isNew: isNew, into: &writer)
-        case .delete where try isSpelledOtherwise(row, bytes, of: table, insertedIn: respelled): isDecided = true
+        case .delete where try respelled.keepRow(deletedAs: row, bytes, of: table, on: connection): isDecided = true
         case .delete where called.contains { $0.version != nil }:
           try writeDeletion(row, bytes, of: table, called, into: &writer)
           isDecided = true
@@ -225,37 +227,16 @@ struct MatchedChanges: ~Copyable {
       return .unknown
     }
     let name = try known(called, row, bytes, of: table, isHere: here != nil)
-    if let here, isInTheWay || name != nil, try !showsContent(row, bytes, of: table, here, name) {
+    let isReplaced = here.map { respelled.replace($0, of: table) } ?? false
+    if let here, isInTheWay || name != nil, !isReplaced, try !showsContent(row, bytes, of: table, here, name) {
       contested[table.name, default: []].insert(table.key(row, bytes))
     }
     // A row whose key has another spelling is deleted and inserted. Without a version, the sender relays what was here
-    // before the key was changed.
-    if let here, name == nil || name?.version != nil, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
+    // before the key was changed, unless the diff deletes that.
+    if let here, name == nil || name?.version != nil || isReplaced, !here.hasSameKey(as: row, bytes, of: table) {
+      return .unknown
+    }
     return .local(here, name, said: said)
-  }
-
-  /// The local keys of the present rows that the changes insert, of tables whose keys can be spelled in several ways.
-  private func insertedKeys(in incoming: IncomingChanges) throws -> [TableName: Set<[UInt8]>] {
-    var keys: [TableName: Set<[UInt8]>] = [:]
-    guard tables.contains(where: { !$0.comparesKeysByBytes }) else { return keys }
-    try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
-      guard change.operation == .insert, let table = reader.table.flatMap({ tables.table(of: $0) }),
-        !table.comparesKeysByBytes, let here = try LocalRow(reader.new, bytes, of: table, on: connection)
-      else { return }
-      keys[table.name, default: []].insert(here.key(of: table))
-    }
-    return keys
-  }
-
-  /// True for the deletion of a row that the diff inserts with another spelling of its key, if the row does not have the
-  /// deleted spelling here. Otherwise the deletion would remove the row, and the INSERT of a known row changes nothing.
-  private func isSpelledOtherwise(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, insertedIn keys: [TableName: Set<[UInt8]>]
-  ) throws -> Bool {
-    guard let inserted = keys[table.name], let here = try LocalRow(row, bytes, of: table, on: connection) else {
-      return false
-    }
-    return inserted.contains(here.key(of: table)) && !here.hasSameKey(as: row, bytes, of: table)
   }
 
   /// True if a snapshot has a row that was deleted here, and its author does not know of the deletion.

@@ -75,6 +75,53 @@ struct RespelledRows {
   }
 }
 
+/// The present rows that a diff deletes and those that it inserts, of tables whose keys can be spelled in several ways.
+struct RespelledKeys {
+  /// The local keys of the rows that it deletes with their present content.
+  private var deleted: [TableName: Set<[UInt8]>] = [:]
+  /// The local keys of the rows that it inserts with any spelling.
+  private var inserted: [TableName: Set<[UInt8]>] = [:]
+
+  init() {}
+
+  /// Examines all changes of a diff.
+  ///
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  init(in incoming: IncomingChanges, _ tables: KeyedTables, on connection: borrowing SQLiteConnection) throws {
+    guard tables.contains(where: { !$0.comparesKeysByBytes }) else { return }
+    try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
+      guard change.operation != .update, let table = reader.table.flatMap({ tables.table(of: $0) }),
+        !table.comparesKeysByBytes
+      else { return }
+      let row = change.operation == .insert ? reader.new : reader.old
+      guard table.hasKey(row), let here = try LocalRow(row, bytes, of: table, on: connection) else { return }
+      if change.operation == .insert {
+        inserted[table.name, default: []].insert(here.key(of: table))
+      } else if table.hasAllColumns, table.contentHash(row, bytes) == here.hash {
+        deleted[table.name, default: []].insert(here.key(of: table))
+      }
+    }
+  }
+
+  /// True if the diff deletes the row as it is here and inserts it again.
+  func replace(_ here: LocalRow, of table: KeyedTable) -> Bool {
+    guard let deleted = deleted[table.name], let inserted = inserted[table.name] else { return false }
+    let key = here.key(of: table)
+    return deleted.contains(key) && inserted.contains(key)
+  }
+
+  /// True for the deletion of a row that the diff inserts with another spelling of its key, if the row does not have the
+  /// deleted spelling here. Otherwise the deletion would remove the row, and the INSERT of a known row changes nothing.
+  func keepRow(
+    deletedAs row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard let inserted = inserted[table.name], let here = try LocalRow(row, bytes, of: table, on: connection) else {
+      return false
+    }
+    return inserted.contains(here.key(of: table)) && !here.hasSameKey(as: row, bytes, of: table)
+  }
+}
+
 /// An earlier version of a row, reconstructed from later ones.
 ///
 /// Only the hash of the version is known. It is the sum of the hashes of its values (``StreamRowHash``), and a later
