@@ -116,7 +116,7 @@ let package = Package(
     .target(
       name: "BuckiaSync",
       dependencies: [
-        "Buckia", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "SQLiteConnections",
+        "Buckia", "BuckiaBackup", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "SQLiteConnections",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: sync),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "JWTKit", package: "jwt-kit", condition: sync),
@@ -128,7 +128,9 @@ let package = Package(
       ]),
 
     // What a storage is, and a folder as one. No network.
-    .target(name: "BuckiaStorage", dependencies: ["BuckiaBytes"]),
+    .target(
+      name: "BuckiaStorage",
+      dependencies: ["BuckiaBytes", .product(name: "Crypto", package: "swift-crypto")]),
     // States of databases in a storage, and how to restore them.
     .target(
       name: "BuckiaBackup",

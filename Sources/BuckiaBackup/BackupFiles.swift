@@ -65,6 +65,8 @@ struct PageRecord {
     let objects: [Entry]
     /// The keys that the objects are encrypted for, and that they are signed with.
     let keys: [String]
+    /// The device that has made the point; nil if it was not named.
+    let device: String?
   }
 
   /// An object of the store.

@@ -136,8 +136,9 @@ struct BackupObject: Hashable, Sendable {
 
   /// The lines of a header.
   ///
-  /// - Throws: `StorageError` with `damaged`.
+  /// - Throws: `StorageError` with `damaged`, or with `truncated` if it is shorter than a header.
   static func lines(_ header: [UInt8], at path: RemotePath) throws(StorageError) -> [String] {
+    guard header.count >= headerByteCount else { throw .cutOff(path) }
     let text = String(decoding: header.prefix { $0 != 0 }, as: UTF8.self)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     guard header.count == headerByteCount, lines.count == 6, lines[0] == magic else {
@@ -152,7 +153,7 @@ extension BackupObject {
   /// Reads a header.
   ///
   /// - Parameter object: The object in the listing of the store.
-  /// - Throws: `StorageError` with `damaged`, also if a signature does not match.
+  /// - Throws: `StorageError` with `damaged`, also if a signature does not match; `truncated` if its upload was cut off.
   init(header: [UInt8], of object: StoredObject) throws(StorageError) {
     path = object.path
     let lines = try Self.lines(header, at: path)
@@ -161,10 +162,10 @@ extension BackupObject {
       digest = ContentDigest(of: Array(lines[1].utf8))
       payload = try Payload(text: lines[3])
     } catch { throw error.about(path) }
+    guard object.byteCount >= byteCount else { throw .cutOff(path) }
     guard object.byteCount == byteCount else {
       throw StorageError(
-        .damaged, "it has \(object.byteCount) bytes and states that it has \(byteCount); its upload was cut off",
-        path: path)
+        .damaged, "it has \(object.byteCount) bytes and states that it has \(byteCount)", path: path)
     }
     let all = lines[0...3].joined(separator: "\n")
     for (signer, signature, text) in [(point.signer, lines[2], lines[1]), (payload.signer, lines[4], all)] {
@@ -174,6 +175,13 @@ extension BackupObject {
         throw StorageError(.damaged, "its signature does not match: it was altered or forged", path: path)
       }
     }
+  }
+}
+
+extension StorageError {
+  /// An object is shorter than it states. Some servers keep the beginning of an upload that was cut off.
+  static func cutOff(_ path: RemotePath) -> StorageError {
+    StorageError(.truncated, "its upload was cut off", path: path)
   }
 }
 

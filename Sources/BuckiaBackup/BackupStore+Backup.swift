@@ -20,6 +20,10 @@ public struct BackupOptions: Sendable {
   public var acceptsDamage = false
   /// True for the state that a restored point replaces.
   var isBeforeRestore = false
+  /// The device, if several can have copies of one home: each continues a history of its own.
+  package var device: String?
+  /// True to store all pages, because earlier objects are damaged.
+  package var isComplete = false
 
   /// Creates the default options.
   public init() {}
@@ -58,14 +62,16 @@ extension BackupStore {
     let record = try StoreFiles(of: self, in: database.home).record(of: database)
     let lock = try await runBlocking { try Self.lock("\(record).lock") }
     defer { withExtendedLifetime(lock) {} }
-    let (present, greatest) = try await objects(
+    let (known, greatest) = try await objects(
       knownFrom: runBlocking { PageRecord(at: record)?.document.objects ?? [] }, options)
+    let present = options.isComplete ? [] : known
     let files = try await runBlocking { try WorkingFiles(besides: record) }
     let draft = try await CancellationFlag.onThreadOfItsOwn { _ in
       HandedOver(try BackupDraft(of: database, options, record, present, after: greatest, into: files.object))
     }.value
     if let object = draft.object {
-      try await storage.upload(file: files.object, to: path("\(object.id)\(Self.suffix)"), .ifAbsent)
+      let contents = try await runBlocking { try StorageContents(file: files.object) }
+      try await storage.putConfirmed(contents, to: path(of: object.point), .ifAbsent)
     }
     let output = HandedOver(draft.record)
     try await runBlocking { try output.value?.publish() }
@@ -86,9 +92,7 @@ extension BackupStore {
     let listing = try await list(orBegin: true)
     let greatest = listing.objects.keys.max()
     guard let last = record.last.flatMap({ KSUID($0.id) }) else {
-      if options.recipients.isEmpty, options.encrypts, let newest = greatest.flatMap({ listing.objects[$0] }),
-        try await object(newest.object).payload.isEncrypted
-      {
+      if options.recipients.isEmpty, options.encrypts, try await isEncrypted(listing) {
         throw BuckiaError(
           .misuse,
           "the store is encrypted, and this device does not know for whom; name them (--to), or stop encrypting (--unencrypted)"
@@ -105,10 +109,51 @@ extension BackupStore {
     }
   }
 
+  /// True if the newest readable object is encrypted.
+  private func isEncrypted(_ listing: Listing) async throws -> Bool {
+    for (_, entry) in listing.objects.sorted(by: { $0.key > $1.key }) {
+      do { return try await object(entry.object).payload.isEncrypted } catch let error as StorageError
+        where [.damaged, .truncated].contains(error.code)
+      {}
+    }
+    return false
+  }
+
+  /// The record of the last point of a database.
+  private func record(of database: DatabaseManager) throws -> PageRecord? {
+    try PageRecord(at: StoreFiles(of: self, in: database.home).record(of: database))
+  }
+
+  /// The object of a new point.
+  package func path(of point: BackupPoint) throws(StorageError) -> RemotePath { try path("\(point.id)\(Self.suffix)") }
+
   /// The keys that open the last backup of a database, by the record of this device.
   package func recipients(of database: DatabaseManager) throws -> [AgeRecipient] {
-    let record = try StoreFiles(of: self, in: database.home).record(of: database)
-    return try PageRecord(at: record)?.recipients() ?? []
+    try record(of: database)?.recipients() ?? []
+  }
+
+  /// True if the last point has the present state of a database, by the record of this device.
+  package func isCurrent(_ database: DatabaseManager, _ options: BackupOptions) throws -> Bool {
+    guard let record = try record(of: database) else { return false }
+    let files = try BackupDraft.identity(ofFilesOf: database.path)
+    return try record.isCurrent(files, BackupDraft.keys(options, database, record), options)
+  }
+
+  /// True if this device has backed a database up, and the store is empty now.
+  package func isGone(for database: DatabaseManager) async throws -> Bool {
+    guard try await runBlocking({ try record(of: database) != nil }) else { return false }
+    return try await list(orBegin: true).objects.isEmpty
+  }
+
+  /// Checks the objects with the pages of the last point of a database.
+  ///
+  /// - Returns: What is wrong; nil for nothing.
+  package func fault(inLastOf database: DatabaseManager) async throws -> StorageError? {
+    guard let last = try await runBlocking({ try record(of: database)?.point.id }) else { return nil }
+    do {
+      for object in try await chain(to: .id(last), of: nil) { try await check(object) }
+      return nil
+    } catch let error as StorageError where [.damaged, .truncated, .notFound].contains(error.code) { return error }
   }
 
   /// Waits until no other backup of the database to the store is being made.
@@ -129,6 +174,8 @@ private struct BackupDraft {
   private(set) var record: AtomicFileOutput?
 
   private static let windowBytes = 4 << 20
+  /// The usual length of a tick of a file system's clock, and some more, in milliseconds.
+  private static let tick: Int64 = 20
   /// The most objects with only changed pages, one after the other: all of them are read to restore a point.
   private static let deltaLimit = 200
 
@@ -149,12 +196,12 @@ private struct BackupDraft {
     }
     let signer = try options.signs ? database.home.backupSigner() : nil
     let files = try Self.identity(ofFilesOf: database.path)
-    let last = PageRecord(at: path)
+    let kept = PageRecord(at: path)
+    let recipients = try Self.recipients(options, kept)
+    let keys = Self.keys(recipients, signer)
+    let last = kept.flatMap { $0.isOf(options.device) ? $0 : nil }
     let known = present.isEmpty ? nil : last
-    let recipients =
-      try options.encrypts && options.recipients.isEmpty ? last?.recipients() ?? [] : options.recipients
-    let keys = recipients.map(\.description).sorted() + [signer?.identity.description ?? ""]
-    if let known, known.document.databaseFiles == files, known.document.keys == keys, options.note == nil {
+    if let known, known.isCurrent(files, keys, options) {
       point = known.point
       return
     }
@@ -188,7 +235,8 @@ private struct BackupDraft {
       let object = try BackupObject(
         point: point, digest: ContentDigest(of: Array(point.statements.utf8)), payload: payload,
         path: RemotePath("\(point.id)"))
-      try PageRecord.finish(record, .init(of: object, files, keys, after: base == nil ? [] : present))
+      let device = options.device ?? last?.document.device
+      try PageRecord.finish(record, .init(of: object, files, keys, device, after: base == nil ? [] : present))
       return BackupDraft(point: point, object: object, record: record)
     }
   }
@@ -199,17 +247,34 @@ private struct BackupDraft {
     self.record = record
   }
 
+  /// The keys that open the next backup.
+  private static func recipients(_ options: BackupOptions, _ record: PageRecord?) throws -> [AgeRecipient] {
+    try options.encrypts && options.recipients.isEmpty ? record?.recipients() ?? [] : options.recipients
+  }
+
+  private static func keys(_ recipients: [AgeRecipient], _ signer: ManifestSigner?) -> [String] {
+    recipients.map(\.description).sorted() + [signer?.identity.description ?? ""]
+  }
+
+  /// The keys that the next backup is encrypted for, and that it is signed with.
+  static func keys(_ options: BackupOptions, _ database: DatabaseManager, _ record: PageRecord?) throws -> [String] {
+    try keys(recipients(options, record), options.signs ? database.home.backupSigner() : nil)
+  }
+
   /// The identity of the files of a database.
   ///
-  /// A file that was written just now has a text that no other one equals, since a later write in the same tick of the
-  /// clock would not show.
-  private static func identity(ofFilesOf path: String) throws -> String {
-    let files = try ["", "-wal"].map { try FileIdentity.current(at: path + $0) }
-    let settled = WallClock.unixMilliseconds - 2_000
-    if files.contains(where: { $0.map { $0.modifiedMilliseconds > settled } ?? false }) {
-      return "changing at \(WallClock.unixMilliseconds)"
+  /// A later write in the same tick of the file system's clock would not show. The call waits for the next tick, and a
+  /// file that is still being written has a text that no other one equals. Some clocks have ticks of two seconds.
+  static func identity(ofFilesOf path: String) throws -> String {
+    for isLast in [false, true] {
+      let files = try ["", "-wal"].map { try FileIdentity.current(at: path + $0) }
+      let isSettled = files.compactMap(\.?.modifiedMilliseconds).allSatisfy {
+        $0 + ($0 % 1_000 == 0 ? 2_000 : tick) < WallClock.unixMilliseconds
+      }
+      if isSettled { return files.map { $0?.text ?? "-" }.joined(separator: " ") }
+      if !isLast { usleep(UInt32(tick) * 1_000) }
     }
-    return files.map { $0?.text ?? "-" }.joined(separator: " ")
+    return "changing at \(WallClock.unixMilliseconds)"
   }
 
   /// Requires that the database is worth a backup.
@@ -267,6 +332,16 @@ private struct BackupDraft {
 }
 
 extension PageRecord {
+  /// True if it is of a device; nil for any.
+  fileprivate func isOf(_ device: String?) -> Bool {
+    device == nil || document.device == nil || document.device == device
+  }
+
+  /// True if the point has the present state of the database.
+  fileprivate func isCurrent(_ files: String, _ keys: [String], _ options: BackupOptions) -> Bool {
+    isOf(options.device) && document.databaseFiles == files && document.keys == keys && options.note == nil
+  }
+
   /// True if the next object may have only the pages that have changed.
   ///
   /// - Parameters:
@@ -280,9 +355,12 @@ extension PageRecord {
 }
 
 extension PageRecord.Document {
-  fileprivate init(of object: BackupObject, _ files: String, _ keys: [String], after objects: [PageRecord.Entry]) {
+  fileprivate init(
+    of object: BackupObject, _ files: String, _ keys: [String], _ device: String?, after objects: [PageRecord.Entry]
+  ) {
     let entry = PageRecord.Entry(id: object.id.description, byteCount: object.byteCount)
     self.init(
-      statements: object.point.statements, databaseFiles: files, objects: objects + [entry], keys: keys)
+      statements: object.point.statements, databaseFiles: files, objects: objects + [entry], keys: keys,
+      device: device)
   }
 }

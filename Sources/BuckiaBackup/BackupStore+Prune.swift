@@ -17,6 +17,8 @@ public struct PruneReport: Hashable, Sendable {
 }
 
 extension BackupStore {
+  /// The age at which an upload is no longer under way, in seconds.
+  private static let uploadSeconds: Int64 = 86_400
   /// The time for which pruned objects stay in the store, in seconds.
   private static let graceSeconds: Int64 = 7 * 86_400
 
@@ -41,7 +43,7 @@ extension BackupStore {
   ) async throws -> PruneReport {
     let listing = try await list()
     let (all, faults) = try await objects(in: listing)
-    if let error = faults.values.first { throw error }
+    if let error = faults.values.first(where: { $0.code != .truncated }) { throw error }
     guard let history = try history ?? onlyHistory(of: all) else { return PruneReport() }
     guard all.contains(where: { $0.point.history == history }) else {
       throw StorageError(.notFound, "the store has no history \(history); `buckia history --json` lists them")
@@ -56,9 +58,11 @@ extension BackupStore {
       throw BuckiaError(
         .misuse, "the points are encrypted; name all who can open them, for whom they are written again (--to)")
     }
-    if !pruning.removed.isEmpty || !listing.replaced.isEmpty {
+    let cutOff = faults.keys.filter { Int64($0.unixSeconds) < now / 1_000 - Self.uploadSeconds }
+    if !pruning.removed.isEmpty || !listing.replaced.isEmpty || !cutOff.isEmpty {
       let id = try home.newIDs(after: [], unixSeconds: now / 1_000).ids[0]
-      var moved = (pruning.removed.map(\.path) + listing.replaced.map(\.path))
+      var moved = pruning.removed.map(\.path) + listing.replaced.map(\.path)
+      moved += cutOff.compactMap { listing.objects[$0]?.object.path }
       let writer = MergeWriter(
         store: self, signer: try home.backupSigner(), decryption: try Decryption(identities: identities),
         encryption: try recipients.isEmpty ? nil : Encryption(to: recipients),
@@ -69,7 +73,7 @@ extension BackupStore {
         moved.append(object.path)
       }
       for path in moved {
-        try await storage.move(path, to: self.path("pruned/\(id)/\(path.name)"), replacing: true)
+        try await storage.moveOrCopy(path, to: self.path("pruned/\(id)/\(path.name)"), replacing: true)
       }
       report.id = id
     }
@@ -92,10 +96,13 @@ extension BackupStore {
     }
     var points: [BackupPoint] = []
     for stored in pruned {
-      let object = try await object(stored)
+      let object: BackupObject
+      do { object = try await self.object(stored) } catch let error as StorageError where error.code == .truncated {
+        continue
+      }
       // A merged object has the pages of the one that it replaced.
       guard listing.objects[object.id] == nil else { continue }
-      try await storage.move(stored.path, to: path(stored.path.name), replacing: false)
+      try await storage.moveOrCopy(stored.path, to: path(stored.path.name))
       points.append(object.point)
     }
     return points.sorted { $0.id < $1.id }

@@ -123,6 +123,16 @@ extension BackupStore {
     return histories.first
   }
 
+  /// The newest point of all histories. The rest of an upload that was cut off is no point.
+  ///
+  /// - Throws: As ``object(_:of:in:)``.
+  package func newestOfAllHistories() async throws -> BackupPoint {
+    var found = try await objects(in: list())
+    if !found.readable.isEmpty { found.faults = found.faults.filter { $0.value.code != .truncated } }
+    let newest = found.readable.last { !$0.point.isBeforeRestore }
+    return try object(.newest, of: newest?.point.history, in: found).point
+  }
+
   /// The object of a point.
   ///
   /// - Throws: `StorageError` with `notFound` if there is no such point, and `damaged` if its object may be a damaged one.

@@ -82,7 +82,7 @@ extension BackupStore {
   }
 
   /// Reads the bytes of an object and compares their digest.
-  private func check(_ object: BackupObject) async throws {
+  func check(_ object: BackupObject) async throws {
     var hasher = ContentHasher()
     let request = GetRequest(offset: Int64(BackupObject.headerByteCount))
     for try await chunk in try await storage.get(object.path, request).chunks { hasher.update(chunk) }

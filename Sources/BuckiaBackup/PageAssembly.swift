@@ -43,7 +43,7 @@ final class PageAssembly {
     var header = [UInt8](repeating: 0, count: BackupObject.headerByteCount)
     guard try header.withUnsafeMutableBytes({ try source.read(into: $0, at: 0) }) == header.count,
       source.initialByteCount == object.byteCount
-    else { throw StorageError(.truncated, "its upload was cut off", path: object.path) }
+    else { throw StorageError.cutOff(object.path) }
     let input = DigestingInput(PositionedInput(source, from: header.count), ContentHasher())
     do {
       let reader = try PageInput(

@@ -27,8 +27,15 @@ public struct RetentionPolicy: Hashable, Sendable {
   /// kept as it allows.
   public var byteLimit: Int64 = 0
 
+  /// 24 hours, 30 days and 12 months.
+  public static let usual = RetentionPolicy(hourly: 24, daily: 30, monthly: 12)
+
   /// Creates a policy that keeps the newest point only.
   public init() {}
+
+  private init(hourly: Int, daily: Int, monthly: Int) {
+    (self.hourly, self.daily, self.monthly) = (hourly, daily, monthly)
+  }
 
   /// Reads rules such as `last=10,hourly=24,daily=30,weekly=8,monthly=12,yearly=5,days=7,size=10G`.
   ///

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaBackup
 import BuckiaStorage
 
 /// The configuration of a client: the database, the local folders, and the storages.
@@ -124,6 +125,10 @@ public struct SyncOptions: Sendable {
   /// True to back up the database. Applied diffs are removed from the inbound folder of the storage only after a
   /// backup, or at once if there is none.
   public var backsUp = true
+  /// The keys that open the backups; empty for those of the last backup, if there are any.
+  public var backupRecipients: [AgeRecipient] = []
+  /// The backups that are kept, which is seen to once a day; nil for all.
+  public var backupRetention: RetentionPolicy? = .usual
   /// True if original recordings are uploaded.
   public var uploadsOriginals = true
   /// True if smaller versions are uploaded.

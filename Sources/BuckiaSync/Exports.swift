@@ -1,5 +1,6 @@
 // `import BuckiaSync` is enough for every name of its public interface, and for what `import Buckia` brings.
 @_exported import Buckia
+@_exported import BuckiaBackup
 @_exported import BuckiaStorage
 
 #if !Sync

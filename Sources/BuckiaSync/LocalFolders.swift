@@ -51,7 +51,7 @@ public struct LocalFolders: Sendable, Equatable {
     guard try RemotePath(userID).segments.count == 1 else {
       throw StorageError(.invalidSetting, "\"\(userID)\" is no name for a person's folder: it has a slash")
     }
-    for name in [structure.backup, structure.originals, structure.reworked, structure.inbound] {
+    for name in [structure.backups, structure.originals, structure.reworked, structure.inbound] {
       guard try RemotePath(name).segments.count == 1 else {
         throw StorageError(.invalidSetting, "\"\(name)\" is no name for a part of a person's folder: it has a slash")
       }
@@ -80,8 +80,6 @@ public struct LocalFolders: Sendable, Equatable {
 
   /// The person's folder.
   public var path: String { "\(structure.path(of: place) ?? structure.main)/\(userID)" }
-  /// The backup.
-  public var backup: String { "\(path)/\(structure.backup)" }
   /// Original recordings.
   public var originals: String { "\(path)/\(structure.originals)" }
   /// Smaller versions.
@@ -127,7 +125,7 @@ public struct LocalFolders: Sendable, Equatable {
 /// The names of the parts of a person's folder, and its two possible places on this device.
 ///
 /// ```
-/// <user-id>/backup.sqlite     a consistent copy of the local database
+/// <user-id>/backups/          states of the local database, in the storage only
 /// <user-id>/originals/        original recordings
 /// <user-id>/reworked/         smaller versions for viewing
 /// <user-id>/inbound/          diff files from others
@@ -145,8 +143,8 @@ public struct FolderStructureConfiguration: Sendable, Equatable {
   public var main: String
   /// The other place; nil if there is none.
   public var other: String?
-  /// The name of the backup.
-  public var backup = "backup.sqlite"
+  /// The name of the folder of backups in the storage.
+  public var backups = "backups"
   /// The name of the folder for original recordings.
   public var originals = "originals"
   /// The name of the folder for smaller versions.

@@ -43,7 +43,7 @@ struct SyncCommandTests {
     let first = try sync()
     #expect(first.status == 0, "\(first.diagnostics)")
     #expect(first.output.contains("uploaded"))
-    #expect(FileManager.default.fileExists(atPath: bench.path("storage/anna/backup.sqlite")))
+    #expect(FileManager.default.fileExists(atPath: bench.path("storage/anna/backups")))
     let second = try sync()
     #expect(second.output.hasPrefix("Nothing to do at "))
     let json = try sync("--json").json
@@ -267,7 +267,7 @@ struct SyncCommandTests {
     #expect(outcome.diagnostics.contains("--adopt-folders"))
     #expect(!FileManager.default.fileExists(atPath: bench.path("storage")))
     #expect(try sync("--adopt-folders", "--check").status == 0)
-    #expect(FileManager.default.fileExists(atPath: bench.path("storage/anna/backup.sqlite")))
+    #expect(FileManager.default.fileExists(atPath: bench.path("storage/anna/backups")))
     #expect(try sync("--adopt-folders", "--dry-run").status == 64)
   }
 

@@ -18,10 +18,10 @@ struct BackupSafetyTests {
   }
 
   private func names() async throws -> [String] {
-    try await local.listAll(nil).objects.map(\.path.text)
+    try await local.places()
   }
 
-  @Test("Several rounds killed at any call leave one backup, the newest", arguments: 1...9)
+  @Test("After rounds that were killed at any call, the newest state is restored", arguments: 1...9)
   func killedAgain(call: Int) async throws {
     let storage = ModelStorage()
     var anna = anna
@@ -33,36 +33,29 @@ struct BackupSafetyTests {
     }
     storage.begin()
     try await anna.sync()
-    #expect(storage.objects.keys.filter { $0.segments.count == 2 }.map(\.text) == ["anna/backup.sqlite"])
-    let restored = folder.file("restored.sqlite")
-    try await BuckiaClient(anna.configuration()).restoreBackup(to: restored)
-    #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: anna.database))
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
-  @Test(
-    "A full check finds damage in the history, and the backup is made again",
-    arguments: [0, 1])
-  func damagedHistory(delta: Int) async throws {
+  @Test("A full check finds damage in the history, and the backup is made again", arguments: [0, 1, 2])
+  func damagedHistory(number: Int) async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
     try await anna.sync()
     for number in 1...2 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")
       try await anna.sync()
     }
-    let history = try await local.listAll(RemotePath("anna/history")).objects
-    var bytes = try await local.get(history[delta].path, GetRequest()).chunks.bytes(upTo: 1 << 20)
-    bytes[bytes.count / 2] ^= 1
-    try await local.put(StorageContents(bytes), to: history[delta].path, .none)
+    let path = try await local.listAll(RemotePath("anna/backups")).objects[number].path
+    var bytes = try await local.get(path, GetRequest()).chunks.bytes(upTo: 1 << 20)
+    bytes[bytes.count - 10] ^= 1
+    try await local.put(StorageContents(bytes), to: path, .none)
     var anna = anna
+    #expect(try await anna.sync().isIdle)
     anna.options.looksThroughStorage = true
     let result = try await anna.sync()
     #expect(result.backedUp)
     #expect(result.notes.contains { $0.contains("made again") })
-    #expect(try await names() == ["anna/backup.sqlite"])
     #expect(try await anna.sync().isIdle)
-    let restored = folder.file("restored.sqlite")
-    try await BuckiaClient(anna.configuration()).restoreBackup(to: restored)
-    #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: anna.database))
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
   @Test("A removed backup is made again before any diff is dropped")
@@ -77,13 +70,12 @@ struct BackupSafetyTests {
     careful.storage = watched
     watched.fail { _, call in call.hasPrefix("delete ben/inbound") ? StorageError(.forbidden, "no") : nil }
     try await careful.sync()
-    try await local.deleteAll(in: RemotePath("ben/history"))
-    try await local.delete(RemotePath("ben/backup.sqlite"))
-    watched.fail { _, call in call == "put ben/backup.sqlite" ? StorageError(.fullStorage, "full") : nil }
+    try await local.deleteAll(in: RemotePath("ben/backups"))
+    watched.fail { _, call in call.hasPrefix("put ben/backups/") ? StorageError(.fullStorage, "full") : nil }
     #expect(try await careful.sync().dropped.isEmpty)
     watched.fail(nil)
     #expect(try await careful.sync().dropped.count == 1)
-    #expect(try await names().contains("ben/backup.sqlite"))
+    #expect(try await names().contains("ben/backups"))
   }
 
   @Test(
@@ -91,7 +83,7 @@ struct BackupSafetyTests {
   func unusableDatabase(isEmpty: Bool) async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
     try await anna.sync()
-    let backup = try await local.stat(RemotePath("anna/backup.sqlite"))
+    let backups = try await local.listAll(RemotePath("anna/backups")).objects
     var bytes = try fileBytes(anna.database)
     if isEmpty { bytes = [] } else { for index in 4096..<4196 { bytes[index] = 0xFF } }
     try Data(bytes).write(to: URL(fileURLWithPath: anna.database))
@@ -101,10 +93,10 @@ struct BackupSafetyTests {
     let result = try await anna.sync(to: ["ben"])
     #expect(result.failures.map(\.step) == [.backingUp])
     #expect(!result.backedUp)
-    #expect(try #require(result.failures.first).message.contains("newest backup"))
+    #expect(try #require(result.failures.first).message.contains("restore a point"))
     #expect(result.delivered.count == 1)
-    #expect(try await local.stat(RemotePath("anna/backup.sqlite")) == backup)
-    #expect(try await names() == ["anna/backup.sqlite", "ben/inbound/\(diff)"])
+    #expect(try await local.listAll(RemotePath("anna/backups")).objects == backups)
+    #expect(try await names() == ["anna/backups", "ben/inbound/\(diff)"])
   }
 
   @Test("A backup whose upload failed does not count as made")
@@ -125,29 +117,29 @@ struct BackupSafetyTests {
     for path in ["anna/home", "anna/files"] { try FileManager.default.removeItem(atPath: folder.file(path)) }
     for number in 2...4 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")
-      let notes = try await anna.sync().notes
-      #expect(notes.contains { $0.contains("left alone") } == (number == 2), "\(notes)")
+      try await anna.sync()
     }
-    for (name, count) in [(nil, "4"), ("backup.sqlite", "1")] {
-      let restored = folder.file("restored by \(name ?? "itself")")
-      try await BuckiaClient(anna.configuration()).restoreBackup(to: restored, named: name)
+    let points = try await anna.points()
+    #expect(Set(points.map(\.history)).count == 2)
+    for (place, count) in [(0, "1"), (points.count - 1, "4")] {
+      let restored = try await anna.restored("restored \(place)", .id(points[place].id))
       #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: restored) == [count])
     }
+    #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: try await anna.restored()) == ["4"])
   }
 
   @Test("The rest of a broken upload does not count as a backup")
   func brokenUpload() async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
-    let other = try SyncPerson("other", in: folder, local)
-    try other.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
-    try await local.put(
-      StorageContents(Array(try fileBytes(other.database).dropLast(1))), to: RemotePath("anna/backup.sqlite"), .none)
-    let error = try await #require(throws: StorageError.self) {
-      try await BuckiaClient(anna.configuration()).restoreBackup(to: folder.file("restored.sqlite"))
-    }
-    #expect(error.code == .truncated)
     try await anna.sync()
-    #expect(try await names() == ["anna/backup.sqlite"])
+    let object = try #require(try await local.listAll(RemotePath("anna/backups")).objects.first)
+    let bytes = try await local.get(object.path, GetRequest()).chunks.bytes(upTo: 1 << 20)
+    try await local.put(StorageContents(Array(bytes.dropLast())), to: object.path, .none)
+    let error = try await #require(throws: StorageError.self) { try await anna.restored() }
+    #expect(error.code == .truncated)
+    try anna.run("INSERT INTO note VALUES (1, 'x')")
+    try await anna.sync()
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
   // MARK: Folders as storages
@@ -216,11 +208,13 @@ struct BackupSafetyTests {
     try await ben.sync()
     try ben.run("INSERT INTO note VALUES (1,'x')")
     try await ben.sync()
-    for name in try await names() where !name.contains("inbound") {
-      #expect(try !isOpen(folder.file("storage/\(name)")), "\(name)")
+    for object in try await local.listAll(nil).objects where !object.path.text.contains("inbound") {
+      #expect(try !isOpen(folder.file("storage/\(object.path)")), "\(object.path)")
     }
-    #expect(try await names().contains { $0.hasSuffix(".pages") })
-    #expect(try !isOpen("\(ben.place)/backup.sqlite"))
+    #expect(try await ben.points().count == 2)
+    for name in try folder.names(in: "ben/home/backups") {
+      #expect(try !isOpen(folder.file("ben/home/backups/\(name)")), "\(name)")
+    }
     // The refused file is still here.
     for name in try FileManager.default.contentsOfDirectory(atPath: "\(ben.place)/inbound") {
       #expect(try !isOpen("\(ben.place)/inbound/\(name)"), "\(name)")

@@ -23,46 +23,31 @@ struct BackupTests {
     )
   }
 
-  private func restored(_ name: String = "restored.sqlite", _ configuration: BuckiaConfiguration? = nil) async throws
-    -> RestoredBackup
-  {
-    try await BuckiaClient(configuration ?? anna.configuration()).restoreBackup(to: folder.file(name))
-  }
-
-  /// The copy that was uploaded last.
-  private var copy: String { "\(anna.place)/backup.sqlite" }
-
   @Test("A few changed rows cost a few kilobytes, and the restored database is equal byte for byte")
   func history() async throws {
     try fill()
     try await anna.sync()
-    let whole = try await local.stat(RemotePath("anna/backup.sqlite"))
     for round in 1...5 {
       try anna.run("UPDATE note SET text = 'round \(round)' WHERE id = \(round * 700)")
       let result = try await anna.sync()
       #expect(result.backedUp)
-      #expect(result.uploaded.count == 1)
-      #expect(result.uploaded[0].path.text.hasPrefix("anna/history/backup.sqlite/"))
+      #expect(result.uploaded.map(\.place) == ["anna/backups"])
       #expect(result.uploaded[0].byteCount < 10_000)
     }
-    #expect(try await local.stat(RemotePath("anna/backup.sqlite"))?.version == whole?.version)
-    let backup = try await restored()
-    #expect(backup.deltaCount == 5)
-    #expect(try TestDatabases.content(of: backup.path) == TestDatabases.content(of: anna.database))
-    #expect(try fileBytes(backup.path) == fileBytes(copy))
+    #expect(try await anna.points().map(\.sequence) == [1, 2, 3, 4, 5, 6])
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
-  @Test("After many changes the whole database is uploaded, and the history deleted")
+  @Test("After many changes the whole database is uploaded")
   func again() async throws {
     try fill()
-    try await anna.sync()
-    try anna.run("UPDATE note SET text = 'x' WHERE id = 1")
-    try await anna.sync()
-    #expect(try await local.listAll(RemotePath("anna/history")).objects.count == 1)
+    let first = try await anna.sync().uploaded[0].byteCount
     try anna.run("UPDATE note SET text = hex(randomblob(60))")
-    #expect(try await anna.sync().uploaded.map(\.path.text) == ["anna/backup.sqlite"])
-    #expect(try await local.listAll(RemotePath("anna/history")).objects.isEmpty)
-    #expect(try fileBytes(try await restored().path) == fileBytes(copy))
+    for number in 0..<3 {
+      try anna.run("UPDATE note SET text = \(number) || text")
+      #expect(try await anna.sync().uploaded[0].byteCount > first / 2)
+    }
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
   @Test("A database that grows and shrinks is restored unchanged")
@@ -73,71 +58,102 @@ struct BackupTests {
     try await anna.sync()
     try anna.run("DELETE FROM note WHERE id > 4000; VACUUM")
     try await anna.sync()
-    #expect(try fileBytes(try await restored().path) == fileBytes(copy))
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
-  @Test("A round interrupted after the upload of a delta does not mix up states")
+  @Test("A round interrupted after the upload does not mix up states")
   func lostNote() async throws {
     try fill()
     try await anna.sync()
-    let index = try #require(
-      try FileManager.default.contentsOfDirectory(atPath: folder.file("anna/home/sync")).first {
-        $0.hasSuffix(".sqlite")
-      })
-    let path = folder.file("anna/home/sync/\(index)")
     try anna.run("UPDATE note SET text = 'first' WHERE id = 1")
-    _ = try folder.copy(path, to: "index before")
-    let backup = try folder.copy("\(anna.place)/backup.sqlite", to: "backup before")
+    _ = try folder.copy("anna/home/backups", to: "records")
     try await anna.sync()
     // As if the process had been killed before it recorded the upload.
-    try FileManager.default.removeItem(atPath: path)
-    _ = try folder.copy("index before", to: "anna/home/sync/\(index)")
-    try FileManager.default.removeItem(atPath: "\(anna.place)/backup.sqlite")
-    try FileManager.default.copyItem(atPath: backup, toPath: "\(anna.place)/backup.sqlite")
+    try FileManager.default.removeItem(atPath: folder.file("anna/home/backups"))
+    _ = try folder.copy("records", to: "anna/home/backups")
+    let first = try await anna.points()[1]
     try anna.run("UPDATE note SET text = 'second' WHERE id = 4000")
     try await anna.sync()
-    #expect(try await local.listAll(RemotePath("anna/history")).objects.count == 2)
-    #expect(try fileBytes(try await restored().path) == fileBytes(copy))
+    #expect(try await anna.points().count == 3)
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
+    let older = try await anna.restored("older.sqlite", .id(first.id))
+    #expect(try TestDatabases.texts("SELECT text FROM note WHERE id = 1", on: older) == ["first"])
+    #expect(try TestDatabases.texts("SELECT text FROM note WHERE id = 4000", on: older) != ["second"])
   }
 
-  @Test("The backup of another device is not overwritten")
+  @Test("Two devices have histories of their own")
   func otherDevice() async throws {
-    try await local.put(StorageContents(Array("another device's".utf8)), to: RemotePath("anna/backup.sqlite"), .none)
-    try DatabaseManager(anna.database, home: anna.home).initialize()
-    let result = try await anna.sync()
-    #expect(result.notes.count == 1)
-    let names = try await local.listAll(RemotePath("anna")).objects.map(\.path.name)
-    #expect(names.count == 2)
-    #expect(names.contains("backup.sqlite"))
-    let own = try #require(names.first { $0 != "backup.sqlite" })
-    let backup = try await BuckiaClient(anna.configuration()).restoreBackup(to: folder.file("r.sqlite"), named: own)
-    #expect(try fileBytes(backup.path) == fileBytes(copy))
-    try anna.run("INSERT INTO note VALUES (1,'x')")
-    // The backup stays at its own path from now on.
-    #expect(try await anna.sync().notes.isEmpty)
+    var other = try SyncPerson("laptop", in: folder, local)
+    other.change = { $0.userID = "anna" }
+    try other.run("INSERT INTO note VALUES (1,'of the laptop')")
+    try await other.sync()
+    try await anna.sync()
+    let points = try await anna.points()
+    #expect(Set(points.map(\.history)).count == 2)
+    let restored = try await anna.restored("laptop.sqlite", .id(points[0].id))
+    #expect(try TestDatabases.texts("SELECT text FROM note", on: restored) == ["of the laptop"])
+    #expect(try TestDatabases.rows("SELECT text FROM note", on: try await anna.restored()).isEmpty)
   }
 
-  @Test("An altered delta is detected, and leaves no file", arguments: [0, 40, 200, -5])
+  @Test("Old backups are thinned out once a day, by the rules", arguments: [true, false])
+  func retention(hasRules: Bool) async throws {
+    var anna = anna
+    var rules = RetentionPolicy()
+    rules.last = 2
+    anna.options.backupRetention = hasRules ? rules : nil
+    for number in 0..<4 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try await anna.sync()
+    }
+    // Nothing is removed on the first day.
+    #expect(try await anna.points().count == 4)
+    let index = try #require(try folder.names(in: "anna/home/sync").first { $0.hasSuffix(".sqlite") })
+    try TestDatabases.run(
+      "UPDATE setting SET value = value - 90000 WHERE name LIKE 'pruned %'", on: folder.file("anna/home/sync/\(index)"))
+    try anna.run("INSERT INTO note VALUES (4,'x')")
+    try await anna.sync()
+    #expect(try await anna.points().map(\.sequence) == (hasRules ? [4, 5] : [1, 2, 3, 4, 5]))
+    #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
+  }
+
+  @Test("Encrypted backups are opened by the key that they are encrypted for, and by no other one")
+  func encrypted() async throws {
+    var anna = anna
+    let identity = AgeIdentity()
+    anna.options.backupRecipients = [try identity.recipient()]
+    try anna.run("INSERT INTO note VALUES (1,'secret')")
+    try await anna.sync()
+    let client = try BuckiaClient(anna.configuration())
+    await #expect(throws: (any Error).self) { try await client.restoreBackup(to: folder.file("a")) }
+    try await client.restoreBackup(to: folder.file("b"), with: [identity])
+    #expect(try fileBytes(folder.file("b")) == fileBytes(anna.database))
+    // Later rounds know for whom.
+    anna.options.backupRecipients = []
+    try anna.run("INSERT INTO note VALUES (2,'secret')")
+    try await anna.sync()
+    #expect(try await client.backups.history(home: anna.home).points.map(\.isEncrypted) == [true, true])
+  }
+
+  @Test("An altered object is detected, and leaves no file", arguments: [0, 40, 200, 4_100, -5])
   func altered(offset: Int) async throws {
     try fill()
     try await anna.sync()
     try anna.run("UPDATE note SET text = 'x' WHERE id = 1")
     try await anna.sync()
-    let object = try #require(try await local.listAll(RemotePath("anna/history")).objects.first)
+    let object = try #require(try await local.listAll(RemotePath("anna/backups")).objects.last)
     var bytes = try await local.get(object.path, GetRequest()).chunks.bytes(upTo: 1 << 20)
     bytes[offset < 0 ? bytes.count + offset : min(offset, bytes.count - 1)] ^= 0x10
     try await local.put(StorageContents(bytes), to: object.path, .none)
-    let error = try await #require(throws: StorageError.self) { try await restored() }
+    let error = try await #require(throws: StorageError.self) { try await anna.restored() }
     #expect(error.code == .damaged)
-    #expect(!folder.has("restored.sqlite"))
-    #expect(!folder.has("restored.sqlite.buckia-restore"))
+    #expect(try folder.names(in: ".").allSatisfy { !$0.contains("restored") && !$0.hasPrefix(".buckia") })
   }
 
   @Test("An existing file is never replaced")
   func existing() async throws {
     try await anna.sync()
     try folder.write([1], to: "restored.sqlite")
-    let error = try await #require(throws: StorageError.self) { try await restored() }
+    let error = try await #require(throws: StorageError.self) { try await anna.restored() }
     #expect(error.code == .alreadyExists)
     #expect(try fileBytes(folder.file("restored.sqlite")) == [1])
   }
@@ -148,8 +164,7 @@ struct BackupTests {
     let writer = try SQLiteConnection(opening: anna.database, as: .readWrite)
     try writer.execute("INSERT INTO note VALUES (1,'committed'); BEGIN; INSERT INTO note VALUES (2,'not yet')")
     try await anna.sync()
-    let backup = try await restored()
-    #expect(try TestDatabases.rows("SELECT id FROM note", on: backup.path) == ["1"])
+    #expect(try TestDatabases.rows("SELECT id FROM note", on: try await anna.restored()) == ["1"])
     try writer.execute("COMMIT")
     #expect(try await anna.sync().backedUp)
   }
@@ -178,6 +193,6 @@ struct DeviceTests {
     #expect(try phone.notes() == laptop.notes())
     #expect(try await local.listAll(RemotePath("ben/devices")).objects.allSatisfy { $0.path.name == "device" })
     // Each device has its own backup.
-    #expect(try await local.listAll(RemotePath("ben")).objects.filter { $0.path.name.hasPrefix("backup") }.count == 2)
+    #expect(try await Set(phone.points().map(\.history)).count == 2)
   }
 }

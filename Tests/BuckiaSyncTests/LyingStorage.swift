@@ -48,8 +48,8 @@ final class LyingStorage: StorageProvider {
   func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject {
     let claimed = StoredObject(path: path, byteCount: contents.byteCount, version: ObjectVersion("\"claimed\""))
     switch present {
-    case .keepsNothing where path.name.hasPrefix("backup"): return claimed
-    case .keepsLess where path.name.hasPrefix("backup"):
+    case .keepsNothing where path.name.hasSuffix(".backup"): return claimed
+    case .keepsLess where path.name.hasSuffix(".backup"):
       let bytes = try await contents.chunks(in: 0..<contents.byteCount - 1).bytes(upTo: 1 << 24)
       try await inner.put(StorageContents(bytes), to: path, condition)
       return claimed

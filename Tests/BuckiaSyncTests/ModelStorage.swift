@@ -114,8 +114,9 @@ final class ModelStorage: StorageProvider {
     try conclude(accident())
     guard let object = objects[path] else { throw StorageError(.notFound, "it is not there", path: path) }
     if let version = request.version, version.text != object.version { throw StorageError(.changed, "changed") }
+    let rest = object.bytes.dropFirst(Int(request.offset))
     return StorageDownload(
-      object: described(path, object), chunks: ByteChunks(Array(object.bytes.dropFirst(Int(request.offset)))))
+      object: described(path, object), chunks: ByteChunks(Array(rest.prefix(request.count.map { Int($0) } ?? .max))))
   }
 
   @discardableResult

@@ -243,17 +243,12 @@ private struct RoundHistory {
   /// The rows in the backups of a person's folder.
   private func rowsOfBackups(of device: Device) async throws -> Set<Int> {
     var found: Set<Int> = []
-    for path in storage.objects.keys where path.folder?.text == device.user && path.name.hasPrefix("backup") {
+    let backups = try BuckiaClient(configuration(device)).backups
+    for entry in try await backups.history(home: device.person.home).points {
       let target = folder.file("look.sqlite")
       try? FileManager.default.removeItem(atPath: target)
-      do {
-        var configuration = configuration(device)
-        configuration.hasSeveralDevices = false
-        try await BuckiaClient(configuration).restoreBackup(to: target, named: path.name)
-        found.formUnion(try rows(target))
-      } catch is StorageError {
-        // A broken upload; the other backups count.
-      }
+      try await backups.restore(to: target, at: .id(entry.point.id))
+      found.formUnion(try rows(target))
     }
     return found
   }

@@ -119,7 +119,9 @@ struct RoundLossTests {
     }
     #expect(try phone.notes().count == 3)
     let restored = bench.folder.file("restored.sqlite")
-    try await BuckiaClient(phone.configuration()).restoreBackup(to: restored, named: "backup.sqlite")
+    let history = try #require(try await phone.points().first).history
+    let last = try #require(try await phone.points().last { $0.history == history })
+    try await BuckiaClient(phone.configuration()).restoreBackup(to: restored, at: .id(last.id))
     #expect(try TestDatabases.texts("SELECT text FROM note", on: restored) == ["from Anna"])
     let newest = bench.folder.file("newest.sqlite")
     try await BuckiaClient(phone.configuration()).restoreBackup(to: newest)
@@ -213,16 +215,15 @@ struct RoundLossTests {
       try await copy.sync()
     }
     #expect(try await bench.objects("ben/devices").count == 3)
-    let backups = try await bench.objects("ben").filter { $0.hasPrefix("ben/backup") }
-    #expect(backups.count == 3)
+    let points = try await phone.points()
+    #expect(Set(points.map(\.history)).count == 3)
     var texts: Set<String> = []
-    for (number, path) in backups.enumerated() {
-      let file = bench.folder.file("restored \(number)")
-      try await BuckiaClient(phone.configuration()).restoreBackup(to: file, named: (path as NSString).lastPathComponent)
+    for point in points {
+      let file = try await phone.restored("restored \(point.id)", .id(point.id))
       texts.formUnion(try TestDatabases.texts("SELECT text FROM note", on: file))
     }
     #expect(texts == ["laptop", "tablet"])
-    // The newest backup is found without its name.
+    // Without an id or a history, it is the newest of all devices.
     let newest = bench.folder.file("newest")
     try await BuckiaClient(phone.configuration()).restoreBackup(to: newest)
     #expect(try TestDatabases.texts("SELECT text FROM note", on: newest) == ["tablet"])

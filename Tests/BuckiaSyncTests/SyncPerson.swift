@@ -65,6 +65,21 @@ struct SyncPerson {
     try await BuckiaClient(configuration(to: others)).sync(options)
   }
 
+  /// Restores the newest point of the person's backups, or another one.
+  ///
+  /// - Returns: The file.
+  @discardableResult
+  func restored(_ name: String = "restored.sqlite", _ selection: PointSelection = .newest) async throws -> String {
+    let path = folder.file(name)
+    try await BuckiaClient(configuration()).restoreBackup(to: path, at: selection)
+    return path
+  }
+
+  /// The points of the person's backups.
+  func points() async throws -> [BackupPoint] {
+    try await BuckiaClient(configuration()).backups.history(home: home).points.map(\.point)
+  }
+
   func run(_ sql: String) throws { try TestDatabases.run(sql, on: database) }
 
   /// Writes the changes since the last call to the outbox.
@@ -86,6 +101,25 @@ struct SyncPerson {
   }
 }
 
+extension StorageProvider {
+  /// The objects in the storage, or in a folder of it, and the folders of backups.
+  func places(in folder: RemotePath? = nil) async throws -> [String] {
+    try await listAll(folder).objects.reduce(into: []) { places, object in
+      if places.last != object.path.place { places.append(object.path.place) }
+    }
+  }
+}
+
+extension RemotePath {
+  /// The path; of a backup, which is named by a random id, its folder.
+  var place: String { text.hasSuffix(".backup") ? folder?.text ?? "" : text }
+}
+
+extension SyncResult.Transfer {
+  /// The path; of a backup its folder.
+  var place: String { path.place }
+}
+
 /// A watched folder as a storage, and the people who sync with it.
 struct SyncBench {
   let folder: TemporaryFolder
@@ -100,9 +134,9 @@ struct SyncBench {
 
   func person(_ name: String) throws -> SyncPerson { try SyncPerson(name, in: folder, watched) }
 
-  /// The objects in the storage, or in a folder of it.
+  /// The objects in the storage, or in a folder of it, and the folders of backups.
   func objects(_ path: String? = nil) async throws -> [String] {
-    try await local.listAll(path.map { try RemotePath($0) }).objects.map(\.path.text)
+    try await local.places(in: path.map { try RemotePath($0) })
   }
 }
 
@@ -116,7 +150,7 @@ final class WatchedStorage: StorageProvider {
 
   var name: String { inner.name }
   var capabilities: StorageCapabilities { inner.capabilities }
-  /// The calls, such as `put anna/backup.sqlite`.
+  /// The calls, such as `put anna/originals/a.jpg`.
   var calls: [String] { state.withLockedValue { $0.calls } }
   func forgetCalls() { state.withLockedValue { $0.calls = [] } }
   /// Lets calls fail, given their number from 0 and their description.

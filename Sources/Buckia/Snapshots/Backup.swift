@@ -56,7 +56,11 @@ extension DatabaseManager {
   ) throws -> Result {
     try withReader { connection in
       try requireOwnTransaction(or: "a backup cannot be made", on: connection)
-      if !isBorrowed { try connection.requireContent() }
+      if !isBorrowed, try connection.integer("PRAGMA main.page_count") == 0 {
+        throw BuckiaError(
+          .damagedDatabase, "the database is an empty file, and no backup was made; restore a point of the store",
+          path: path)
+      }
       func read(_ connection: borrowing SQLiteConnection) throws -> Result? {
         let reader = SQLiteConnection(sharing: connection)
         return try DatabaseSnapshot.withPages(of: connection) { try body($0, reader) }

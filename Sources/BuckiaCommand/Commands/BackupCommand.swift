@@ -122,9 +122,13 @@ struct StoreKeys: ParsableArguments {
       }
       return BackupStore(folder: path)
     }
+    return try Self.client(path, in: home).backups
+  }
+
+  /// The client of a file of settings.
+  static func client(_ path: String, in home: HomeOptions) throws -> BuckiaClient {
     let file = try SyncFile(path, home: home.folder, environment: ProcessInfo.processInfo.environment)
-    return try BackupStore(
-      BuckiaClient(file.configuration).storages[0], folder: RemotePath(file.configuration.userID).appending("backups"))
+    return try BuckiaClient(file.configuration)
   }
 
   /// True if a path is that of a file of settings.
@@ -231,11 +235,17 @@ struct RestoreCommand: Subcommand {
     let store = try keys.store(place, in: home)
     let identities = try keys.identities(in: home)
     let selection = try at.map { try PointSelection(text: $0) } ?? .newest
+    let client = StoreKeys.isSettings(place) ? try StoreKeys.client(place, in: home) : nil
     let (isForced, history, home) = (force, history, home.folder)
     let point = try waitForTask {
-      isForced && FileSystem.exists(path)
-        ? try await store.restore(into: DatabaseManager(path, home: home), at: selection, of: history, with: identities)
-        : try await store.restore(to: path, at: selection, of: history, with: identities)
+      if isForced, FileSystem.exists(path) {
+        return try await store.restore(
+          into: DatabaseManager(path, home: home), at: selection, of: history, with: identities)
+      }
+      if let client {
+        return try await client.restoreBackup(to: path, at: selection, of: history, with: identities)
+      }
+      return try await store.restore(to: path, at: selection, of: history, with: identities)
     }
     try console.document([
       "version": 1, "path": .string(path), "point": point.json, "bytes": .integer(point.databaseByteCount),

@@ -71,7 +71,7 @@ struct SyncFile {
       var folders = FolderStructureConfiguration(
         main: try path(root.required("folder")), other: try root["other-folder"].map { try path($0) })
       if let names = root["names"] {
-        folders.backup = try names["backup"]?.text() ?? folders.backup
+        folders.backups = try names["backups"]?.text() ?? folders.backups
         folders.originals = try names["originals"]?.text() ?? folders.originals
         folders.reworked = try names["reworked"]?.text() ?? folders.reworked
         folders.inbound = try names["inbound"]?.text() ?? folders.inbound
@@ -226,6 +226,11 @@ struct SyncFile {
       options.apply.limits.senderBytes = try node["sender-limit"]?.size() ?? options.apply.limits.senderBytes
       options.downloadBytes = try node["download-limit"]?.size() ?? options.downloadBytes
       options.backsUp = try node["backup"]?.flag() ?? true
+      let recipients = Recipients(in: home)
+      options.backupRecipients = try node["backup-to"]?.texts().map { try recipients.key($0) } ?? []
+      if let rules = try node["backup-keep"]?.text() {
+        options.backupRetention = rules == "all" ? nil : try RetentionPolicy(rules)
+      }
       options.uploadsOriginals = try node["originals"]?.flag() ?? true
       options.uploadsReworked = try node["reworked"]?.flag() ?? true
       options.include = try node["include"]?.texts() ?? []

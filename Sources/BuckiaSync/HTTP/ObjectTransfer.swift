@@ -99,30 +99,6 @@ struct RangedRead {
   }
 }
 
-extension StorageContents {
-  /// The digest of the bytes in lower-case hexadecimal.
-  ///
-  /// - Parameters:
-  ///   - function: How it is computed.
-  ///   - range: Of which bytes; nil for all.
-  /// - Throws: `StorageError` when they cannot be read.
-  package func digest<Function: HashFunction>(_ function: Function.Type, in range: Range<Int64>? = nil) async throws
-    -> String
-  {
-    var hash = Function()
-    for try await chunk in chunks(in: range) { hash.update(data: chunk) }
-    return HexText.lowercase(hash.finalize())
-  }
-}
-
-extension StorageContents {
-  /// The SHA-256 in lower-case hexadecimal, which is computed unless it is known.
-  func knownSHA256() async throws -> String {
-    if let sha256 { return sha256 }
-    return try await digest(SHA256.self)
-  }
-}
-
 extension StoredObject {
   /// The object that an answer's header describes.
   ///

@@ -229,7 +229,7 @@ actor SyncIndex {
     }.joined()
     try durably {
       // The records of the storage belong to another incarnation.
-      try connection.execute("BEGIN; DELETE FROM inbound; DELETE FROM setting WHERE name LIKE 'backup %'")
+      try connection.execute("BEGIN; DELETE FROM inbound")
       try connection.run(
         cached: "INSERT OR REPLACE INTO setting VALUES ('device', ?1)", "\(device) \(file) \(place) \(next)")
       if isHere { try connection.run(cached: "INSERT OR REPLACE INTO setting VALUES ('former device', ?1)", known[0]) }

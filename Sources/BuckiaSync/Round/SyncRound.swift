@@ -110,12 +110,12 @@ struct SyncRound {
   /// Requires that a storage without the folder is the one of earlier rounds: a server or a proxy may serve another,
   /// empty place at its address now.
   private func requireKnownPlace(in storage: any StorageProvider) async throws {
-    guard !options.looksThroughStorage, let known = try await known(in: storage),
-      try await storage.stat(known.path) == nil
-    else { return }
+    guard !options.looksThroughStorage, try await backups(in: storage).isGone(for: configuration.database) else {
+      return
+    }
     throw StorageError(
       .notFound,
-      "\(storage.name) has neither your inbound folder nor your backup any more, which were there: its address, or a proxy before it, leads elsewhere now. Correct the address; or if the storage was emptied on purpose, let all be made again: buckia sync --check",
+      "\(storage.name) has neither your inbound folder nor your backups any more, which were there: its address, or a proxy before it, leads elsewhere now. Correct the address; or if the storage was emptied on purpose, let all be made again: buckia sync --check",
       path: remote)
   }
 

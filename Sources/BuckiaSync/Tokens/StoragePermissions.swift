@@ -7,7 +7,7 @@ import BuckiaStorage
 /// // Read everything, and write into one folder.
 /// let permissions = StoragePermissions.reading.adding(.write, in: try RemotePath("7f3a/inbound"))
 /// permissions.allow(.write, try RemotePath("7f3a/inbound/1.bdiff"))    // true
-/// permissions.allow(.write, try RemotePath("7f3a/backup.sqlite"))      // false
+/// permissions.allow(.write, try RemotePath("7f3a/backups"))      // false
 /// ```
 ///
 /// ``RestrictedStorage`` enforces them; ``SignedTokenFactory`` and others make tokens that carry them.

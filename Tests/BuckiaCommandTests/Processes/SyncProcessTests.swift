@@ -61,7 +61,7 @@ struct SyncProcessTests {
     let command = try RunningCommand(
       ["sync", "--config", "anna.yaml", "--watch", "--every", "1"], on: bench, environment: home("anna"))
     try wait(for: "first round") {
-      FileManager.default.fileExists(atPath: bench.path("storage/anna/backup.sqlite"))
+      FileManager.default.fileExists(atPath: bench.path("storage/anna/backups"))
     }
     for number in 1...2 {
       try write("anna")
