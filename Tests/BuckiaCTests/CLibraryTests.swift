@@ -16,6 +16,15 @@ struct CLibraryTests {
     #expect(output.hasSuffix("done\n"))
   }
 
+  @Test("The program that the article begins with applies a folder")
+  func article() throws {
+    let folder = try TemporaryFolder()
+    try TestDatabases.run("CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT)", on: folder.file("notes.sqlite"))
+    try folder.makeFolder("inbound")
+    let output = try CProgram.run("notes", [folder.file("notes.sqlite"), folder.file("inbound")], in: folder)
+    #expect(output == "0 files applied, 0 conflicts\n")
+  }
+
   @Test("Wrong arguments are reported, failing callbacks stop a call, and each thread has its own error")
   func misuse() throws {
     let folder = try TemporaryFolder()

@@ -71,10 +71,12 @@ struct CProgram {
     }
   }
 
-  /// Compiles a program in `Programs`, runs it in an empty folder, and returns its output.
+  /// Compiles a program in `Programs`, runs it in an empty folder or with arguments, and returns its output.
   ///
   /// - Throws: `Failure` with the output if the program does not compile, or does not exit with 0.
-  static func run(_ name: String, in folder: TemporaryFolder, linkage: Linkage = .debug) throws -> String {
+  static func run(
+    _ name: String, _ arguments: [String] = [], in folder: TemporaryFolder, linkage: Linkage = .debug
+  ) throws -> String {
     let program = folder.file(name)
     try run(
       "clang",
@@ -82,6 +84,7 @@ struct CProgram {
         "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-I", file("Sources/CBuckia/include"),
         file("Tests/BuckiaCTests/Programs/\(name).c"), "-o", program,
       ] + linkage.arguments)
+    guard arguments.isEmpty else { return try run(program, arguments) }
     let work = "\(name).work"
     try folder.makeFolder(work)
     return try run(program, [folder.file(work)])

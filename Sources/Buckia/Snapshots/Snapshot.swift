@@ -202,6 +202,9 @@ struct SnapshotMark {
       return
     }
     guard FileSystem.exists(path), FileKind(of: path) != .empty else { return nil }
+    guard FileKind(of: path) == .sqlite else {
+      throw BuckiaError(.notReplaceable, "it is no SQLite database, and a snapshot replaces nothing else", path: path)
+    }
     throw BuckiaError(
       .notReplaceable,
       "it is a database that is no snapshot of Buckia's, which a snapshot does not replace; if it is the database as others "
