@@ -124,6 +124,9 @@ extension BackupStore {
     try PageRecord(at: StoreFiles(of: self, in: database.home).record(of: database))
   }
 
+  /// The history of a database, by the record of this device; nil if it was not backed up from here.
+  func knownHistory(of database: DatabaseManager) throws -> String? { try record(of: database)?.point.history }
+
   /// The object of a new point.
   package func path(of point: BackupPoint) throws(StorageError) -> RemotePath { try path("\(point.id)\(Self.suffix)") }
 

@@ -65,8 +65,7 @@ extension BackupStore {
     into database: DatabaseManager, at selection: PointSelection = .newest, of history: String? = nil,
     with identities: [AgeIdentity] = [], keeping options: BackupOptions = BackupOptions()
   ) async throws -> BackupPoint {
-    let record = try StoreFiles(of: self, in: database.home).record(of: database)
-    let own = try await runBlocking { PageRecord(at: record)?.point.history }
+    let own = try await runBlocking { try knownHistory(of: database) }
     let object = try await chain(to: selection, of: history ?? own)[0]
     let id = object.id
     var options = options

@@ -29,10 +29,8 @@ private struct DocumentedMembers {
       paths[prefix + path] = isData
       guard let link = type.firstMatch(of: /\]\(#([a-z-]+)\)/) else { continue }
       let list = type.hasPrefix("list of") ? "[]" : ""
-      paths.merge(try self.paths(of: String(link.1).replacing("-", with: " "), below: "\(prefix)\(path)\(list).")) {
-        first, _ in
-        first
-      }
+      let name = String(link.1).replacing("-", with: " ").replacing("buckia ", with: "")
+      paths.merge(try self.paths(of: name, below: "\(prefix)\(path)\(list).")) { first, _ in first }
     }
     return paths
   }
@@ -139,6 +137,7 @@ struct JSONDocumentTests {
     _ = try run("history", ["history", "store"] + homes[0])
     _ = try run("verify STORE", ["verify", "store"] + homes[0])
     _ = try run("restore", ["restore", "store", "restored.db"] + homes[0])
+    _ = try run("restore", ["restore", "store", "restored.db", "--table", "notes"] + homes[0])
     _ = try run("prune", ["prune", "store", "--keep", "last=1"] + homes[0])
     _ = try run("init", ["init", "ben.db", "--remove", "--yes"])
     _ = try run("apply", ["apply", "none.db", "inbound"])

@@ -103,7 +103,7 @@ struct ShareCommandTests {
   @Test(arguments: [
     (["--where", "id = 1"], "--where needs a --table"),
     (["--where", "id = 1", "--table", "note"], "--where needs a --table"),
-    (["--exclude", "note.draft"], "which no --table shares"),
+    (["--exclude", "note.draft"], "which no --table names"),
     (["--scope", "s.json", "--where", "id = 1"], "go with --table"),
     (["--scope", "s.json", "--exclude", "note.draft"], "go with --table"),
     (["--scope", "s.json", "--table", "note"], "or with --scope"),
@@ -230,11 +230,11 @@ struct ShareCommandTests {
 
   @Test(arguments: [
     (["--to", "ben"], "Say what to share"),
-    (["--to", "ben", "--table", "note", "--scope", "x"], "Say what to share"),
-    (["--to", "ben", "--exclude", "note.x"], "which no --table shares"),
+    (["--to", "ben", "--table", "note", "--scope", "x"], "Say which rows"),
+    (["--to", "ben", "--exclude", "note.x"], "which no --table names"),
     (["--to", "ben", "--where", "1", "--table", "note"], "needs a --table before it"),
     (["--to", "ben", "--table", "note", "--where", "1", "--where", "2"], "given twice"),
-    (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table shares"),
+    (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table names"),
     (["--to", "ben", "--table", "note", "--on-leave", "forget"], "--on-leave"),
     (["--table", "note"], "--to"),
   ])

@@ -199,13 +199,18 @@ extension BackupStore.Entry {
 struct RestoreCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Restores a point of a backup store to a database file.",
+    abstract: "Restores a point of a backup store to a database file, or rows of it to a database in use.",
     discussion: """
       Without --at it is the newest point. A file is replaced only with --force; what it was becomes a point first.
+
+      With --table or --scope, rows come back as a diff that is applied like any other: `buckia undo` takes it back, and \
+      the next share sends it. Rows that they refer to come back, too, if they were deleted.
 
       Example:
         buckia restore /media/backups notes.sqlite
         buckia restore /media/backups notes.sqlite --at "2026-03-01 12:30"
+        buckia restore /media/backups notes.sqlite --table note --key id=7 --dry-run
+        buckia restore /media/backups photos.sqlite --table photo --where 'album = 3'
       """)
 
   @Argument(help: "The store: a folder, or the file of settings of `buckia sync`.")
@@ -224,9 +229,52 @@ struct RestoreCommand: Subcommand {
   @Flag(help: "Replace the content of a database that is there, also while it is in use.")
   var force = false
 
+  @OptionGroup var rows: ScopeOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Only the row of the --table with a value in a column of the primary key. Once for each column.",
+      valueName: "column=value"),
+    transform: BlameCommand.key(parsing:))
+  var key: [(column: String, value: ChangesetValue)] = []
+
+  @Flag(help: "Delete the rows of --table or --scope that the point does not have.")
+  var deleteNewer = false
+
+  @Option(
+    help: ArgumentHelp(
+      "What to do about rows that have other values here; take-incoming by default, for the values of the point.",
+      valueName: "[table[.column]=]policy"))
+  var onConflict: [PolicyChoice] = []
+
+  @Flag(help: "Say what would become of the rows, and change nothing.")
+  var dryRun = false
+
   @OptionGroup var keys: StoreKeys
 
   @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    let choosesRows = rows.file != nil || !rows.tables.isEmpty
+    guard choosesRows || key.isEmpty && !deleteNewer && onConflict.isEmpty && !dryRun else {
+      throw ValidationError("--key, --delete-newer, --on-conflict and --dry-run go with --table or --scope.")
+    }
+    guard !choosesRows || !force else { throw ValidationError("--force replaces a whole database, not some rows.") }
+    guard key.isEmpty || rows.tables.count == 1 && rows.conditions.isEmpty else {
+      throw ValidationError("--key chooses a row of one --table, without --where.")
+    }
+  }
+
+  /// The chosen rows; nil for the whole database.
+  private func scope() throws -> ShareScope? {
+    guard var scope = try rows.scope() else { return nil }
+    guard !key.isEmpty else { return scope }
+    let names = key.indices.map { "key\($0)" }
+    scope.tables[0].condition = zip(key, names).map { "\(SQLText.identifier($0.column)) = :\($1)" }
+      .joined(separator: " AND ")
+    scope.tables[0].parameters = Dictionary(zip(names, key.map(\.value))) { first, _ in first }
+    return scope
+  }
 
   func perform(on console: Console) throws -> ExitStatus {
     // Either order is understood.
@@ -235,6 +283,9 @@ struct RestoreCommand: Subcommand {
     let store = try keys.store(place, in: home)
     let identities = try keys.identities(in: home)
     let selection = try at.map { try PointSelection(text: $0) } ?? .newest
+    if let scope = try scope() {
+      return try restore(scope, of: path, from: store, selection, identities, on: console)
+    }
     let client = StoreKeys.isSettings(place) ? try StoreKeys.client(place, in: home) : nil
     let (isForced, history, home) = (force, history, home.folder)
     let point = try waitForTask {
@@ -254,6 +305,34 @@ struct RestoreCommand: Subcommand {
       "\(path.escaped) is the state of \(UTCTime(unixMilliseconds: point.time)) (\(ByteCount(Int(point.databaseByteCount))))."
     )
     return .done
+  }
+}
+
+extension RestoreCommand {
+  /// Restores rows.
+  private func restore(
+    _ scope: ShareScope, of path: String, from store: BackupStore, _ selection: PointSelection,
+    _ identities: [AgeIdentity], on console: Console
+  ) throws -> ExitStatus {
+    var options = ApplyOptions(isDryRun: dryRun)
+    options.conflicts = onConflict.isEmpty ? .takeIncoming : ConflictPolicies(onConflict)
+    let database = DatabaseManager(path, home: home.folder)
+    let (history, deletesNewer) = (history, deleteNewer)
+    let (point, report) = try waitForTask { [options] in
+      try await store.restoreRows(
+        of: scope, into: database, at: selection, of: history, with: identities, deletesNewer: deletesNewer,
+        options: options)
+    }
+    try console.document([
+      "version": 1, "path": .string(path), "point": point.json, "rows": report?.json(failure: nil) ?? .null,
+    ])
+    let time = UTCTime(unixMilliseconds: point.time)
+    guard let report else {
+      try console.say("There is nothing to restore: these rows, if there are any, are as they were at \(time).")
+      return .done
+    }
+    try console.say(["Rows of \(time):"] + report.lines(database: path, style: console.style))
+    return report.status(failure: nil, failsOnConflict: false)
   }
 }
 

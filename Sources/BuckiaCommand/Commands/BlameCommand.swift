@@ -45,7 +45,7 @@ struct BlameCommand: DatabaseSubcommand {
   /// Reads a number, `x'…'` as a blob, and anything else as text. SQLite converts it to the column's type.
   ///
   /// - Throws: `ValidationError` where there is no equals sign.
-  private static func key(parsing argument: String) throws -> (column: String, value: ChangesetValue) {
+  static func key(parsing argument: String) throws -> (column: String, value: ChangesetValue) {
     guard let (column, text) = argument.parts(beside: "="), !column.isEmpty else {
       throw ValidationError("It has the form column=value.")
     }

@@ -37,23 +37,7 @@ struct ShareCommand: Subcommand {
       valueName: "who"))
   var to: [String]
 
-  @Option(
-    name: .customLong("table"),
-    help: ArgumentHelp("A table to share. May be given several times.", valueName: "name"),
-    transform: { OrderedArgument($0) })
-  var tables: [OrderedArgument] = []
-
-  @Option(
-    name: .customLong("where"),
-    help: ArgumentHelp("Share only the rows of the --table before that meet an SQL condition.", valueName: "sql"),
-    transform: { OrderedArgument($0) })
-  var conditions: [OrderedArgument] = []
-
-  @Option(help: ArgumentHelp("A file that says what is shared, instead of --table.", valueName: "file"))
-  var scope: String?
-
-  @Option(help: ArgumentHelp("A column to leave out. May be given several times.", valueName: "table.column"))
-  var exclude: [ColumnChoice] = []
+  @OptionGroup var choice: ScopeOptions
 
   @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp(OutputPath.help, valueName: "path"))
   var path: String?
@@ -97,46 +81,13 @@ struct ShareCommand: Subcommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard scope == nil || tables.isEmpty else {
-      throw ValidationError("Say what to share: with --table, or with --scope.")
-    }
-    guard scope == nil || conditions.isEmpty && exclude.isEmpty else {
-      throw ValidationError("--where and --exclude go with --table; a scope file says both itself.")
-    }
-    _ = try typedScope()
     try OutputPath.validate(path, output)
   }
 
   var printsResult: Bool { path == OutputPath.standardOutput }
 
-  /// The scope of `--table`, `--where` and `--exclude`.
-  private func typedScope() throws -> ShareScope {
-    var shared: [SharedTable] = []
-    for table in tables {
-      let next = tables.map(\.position).filter { $0 > table.position }.min() ?? .max
-      let found = conditions.filter { $0.position > table.position && $0.position < next }
-      guard found.count < 2 else {
-        throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
-      }
-      let name = TableName(table.text)
-      var entry = SharedTable(name)
-      entry.condition = found.first?.text
-      entry.omittedColumns = exclude.filter { $0.table == name }.map(\.column)
-      shared.append(entry)
-    }
-    let first = tables.map(\.position).min() ?? .max
-    guard conditions.allSatisfy({ $0.position > first }) else {
-      throw ValidationError("--where needs a --table before it: the table whose rows it chooses.")
-    }
-    if let other = exclude.first(where: { choice in !shared.contains { $0.name == choice.table } }) {
-      throw ValidationError("--exclude names table \(other.table.text), which no --table shares.")
-    }
-    return ShareScope(tables: shared)
-  }
-
   private func chosenScope(for recipients: [ShareRecipient]) throws -> ShareScope {
-    guard let scope else { return try tables.isEmpty ? knownScope(of: recipients) : typedScope() }
-    return scope == ArgumentFile.standardInput ? try .standardInput() : try ShareScope(contentsOf: scope)
+    try choice.scope() ?? knownScope(of: recipients)
   }
 
   /// The only scope that is shared with these people, or was offered to them.
@@ -170,6 +121,70 @@ struct ShareCommand: Subcommand {
     progress.clear()
     try console.show(report.json, report.lines(style: console.style))
     return .done
+  }
+}
+
+/// The rows that a command is about.
+struct ScopeOptions: ParsableArguments {
+  @Option(
+    name: .customLong("table"),
+    help: ArgumentHelp("A table. May be given several times.", valueName: "name"),
+    transform: { OrderedArgument($0) })
+  var tables: [OrderedArgument] = []
+
+  @Option(
+    name: .customLong("where"),
+    help: ArgumentHelp("Only the rows of the --table before that meet an SQL condition.", valueName: "sql"),
+    transform: { OrderedArgument($0) })
+  var conditions: [OrderedArgument] = []
+
+  @Option(
+    name: .customLong("scope"),
+    help: ArgumentHelp("A file that says which rows, instead of --table.", valueName: "file"))
+  var file: String?
+
+  @Option(help: ArgumentHelp("A column to leave out. May be given several times.", valueName: "table.column"))
+  var exclude: [ColumnChoice] = []
+
+  func validate() throws {
+    guard file == nil || tables.isEmpty else {
+      throw ValidationError("Say which rows: with --table, or with --scope.")
+    }
+    guard file == nil || conditions.isEmpty && exclude.isEmpty else {
+      throw ValidationError("--where and --exclude go with --table; a scope file says both itself.")
+    }
+    _ = try typedScope()
+  }
+
+  /// The scope of `--table`, `--where` and `--exclude`.
+  private func typedScope() throws -> ShareScope {
+    var shared: [SharedTable] = []
+    for table in tables {
+      let next = tables.map(\.position).filter { $0 > table.position }.min() ?? .max
+      let found = conditions.filter { $0.position > table.position && $0.position < next }
+      guard found.count < 2 else {
+        throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
+      }
+      let name = TableName(table.text)
+      var entry = SharedTable(name)
+      entry.condition = found.first?.text
+      entry.omittedColumns = exclude.filter { $0.table == name }.map(\.column)
+      shared.append(entry)
+    }
+    let first = tables.map(\.position).min() ?? .max
+    guard conditions.allSatisfy({ $0.position > first }) else {
+      throw ValidationError("--where needs a --table before it: the table whose rows it chooses.")
+    }
+    if let other = exclude.first(where: { choice in !shared.contains { $0.name == choice.table } }) {
+      throw ValidationError("--exclude names table \(other.table.text), which no --table names.")
+    }
+    return ShareScope(tables: shared)
+  }
+
+  /// The chosen scope; nil for none.
+  func scope() throws -> ShareScope? {
+    guard let file else { return try tables.isEmpty ? nil : typedScope() }
+    return file == ArgumentFile.standardInput ? try .standardInput() : try ShareScope(contentsOf: file)
   }
 }
 
