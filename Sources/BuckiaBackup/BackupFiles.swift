@@ -18,13 +18,33 @@ struct StoreFiles: Sendable {
     path = try "\(home.backupFolder())/\(Self.digest("\(store.storage.name)\n\(store.folder?.text ?? "")"))"
   }
 
+  private init(path: String) { self.path = path }
+
+  /// The files about all stores that have a record of a database.
+  static func all(of database: DatabaseManager) throws -> [StoreFiles] {
+    guard FileSystem.exists("\(database.home.path)/backups") else { return [] }
+    let folder = try database.home.backupFolder()
+    let suffix = Self.suffix(of: database)
+    return try FileSystem.names(in: folder).filter { $0.hasSuffix(suffix) }.sorted()
+      .map { StoreFiles(path: "\(folder)/\($0.dropLast(suffix.count))") }
+  }
+
   private static func digest(_ text: String) -> Substring { "\(ContentDigest(of: Array(text.utf8)))".prefix(32) }
 
   /// The record of the last point of a database.
-  func record(of database: DatabaseManager) -> String {
+  func record(of database: DatabaseManager) -> String { path + Self.suffix(of: database) }
+
+  private static func suffix(of database: DatabaseManager) -> String {
     let database = PosixFile.target(ofLink: database.path)
     let folder = FileSystem.folder(of: database)
-    return "\(path)-\(Self.digest("\(FileSystem.resolved(folder) ?? folder)/\(FileSystem.name(of: database))"))"
+    return "-\(digest("\(FileSystem.resolved(folder) ?? folder)/\(FileSystem.name(of: database))"))"
+  }
+
+  /// The records of the last points of all databases.
+  func records() throws -> [PageRecord] {
+    let name = FileSystem.name(of: path)
+    return try FileSystem.names(in: FileSystem.folder(of: path)).filter { $0.hasPrefix("\(name)-") }.sorted()
+      .compactMap { PageRecord(at: "\(FileSystem.folder(of: path))/\($0)") }
   }
 
   /// A path beside which points are restored for a check.
@@ -34,17 +54,26 @@ struct StoreFiles: Sendable {
   func note(_ result: DrillResult) throws {
     let file = try PosixFile(appendingTo: "\(path).drills")
     let fault = result.fault?.replacing("\n", with: " ")
-    try file.write(Array("\(result.point.id) \(result.time) \(fault ?? "ok")\n".utf8))
+    try file.write(Array("\(result.point.id) \(result.point.history) \(result.time) \(fault ?? "ok")\n".utf8))
+  }
+
+  /// The check of a restored point.
+  struct Drill {
+    let id: KSUID
+    let history: String
+    let time: Int64
+    let fault: String?
   }
 
   /// The checks of restored points, the oldest first.
-  func drills() throws -> [(id: KSUID, time: Int64, fault: String?)] {
+  func drills() throws -> [Drill] {
     guard try FileIdentity.current(at: "\(path).drills") != nil else { return [] }
     let bytes = try PosixFile(reading: "\(path).drills").contents(limit: 16 << 20) ?? []
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
-      let parts = line.split(separator: " ", maxSplits: 2)
-      guard parts.count == 3, let id = KSUID(String(parts[0])), let time = Int64(parts[1]) else { return nil }
-      return (id, time, parts[2] == "ok" ? nil : String(parts[2]))
+      let parts = line.split(separator: " ", maxSplits: 3)
+      guard parts.count == 4, let id = KSUID(String(parts[0])), let time = Int64(parts[2]) else { return nil }
+      return Drill(
+        id: id, history: String(parts[1]), time: time, fault: parts[3] == "ok" ? nil : String(parts[3]))
     }
   }
 }
@@ -57,6 +86,8 @@ struct PageRecord {
   /// The document.
   struct Document: Codable {
     var format = 1
+    /// The address of the store.
+    let store: String
     /// The statements about the point.
     let statements: String
     /// The identity of the files of the database before the state was read. Unchanged files mean an unchanged database.

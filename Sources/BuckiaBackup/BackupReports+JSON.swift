@@ -24,6 +24,17 @@ extension BackupStore.Entry {
   }
 }
 
+extension BackupStore.Status {
+  /// The status as `--json` has it.
+  package var json: JSONValue {
+    [
+      "store": .string(store), "point": .string(point.id.description),
+      "time": .string(UTCTime(unixMilliseconds: point.time).rfc3339),
+      "verifiedAt": verifiedAt.map { .string(UTCTime(unixMilliseconds: $0).rfc3339) } ?? .null, "fault": .text(fault),
+    ]
+  }
+}
+
 extension BackupReport {
   /// The report as `--json` has it.
   package func json(_ drill: DrillResult?, _ pruned: PruneReport?) -> JSONValue {

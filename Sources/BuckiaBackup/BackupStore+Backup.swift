@@ -67,7 +67,8 @@ extension BackupStore {
     let present = options.isComplete ? [] : known
     let files = try await runBlocking { try WorkingFiles(besides: record) }
     let draft = try await CancellationFlag.onThreadOfItsOwn { _ in
-      HandedOver(try BackupDraft(of: database, options, record, present, after: greatest, into: files.object))
+      HandedOver(
+        try BackupDraft(of: database, for: address, options, record, present, after: greatest, into: files.object))
     }.value
     if let object = draft.object {
       let contents = try await runBlocking { try StorageContents(file: files.object) }
@@ -185,13 +186,14 @@ private struct BackupDraft {
   /// Reads a database, and writes the object of a new point if it has changed.
   ///
   /// - Parameters:
+  ///   - store: The address of the store.
   ///   - path: The record of the last point.
   ///   - present: The objects of the store with the pages of the last point; empty if one is missing.
   ///   - greatest: The greatest id in the store.
   ///   - file: The file for the object.
   init(
-    of database: DatabaseManager, _ options: BackupOptions, _ path: String, _ present: [PageRecord.Entry],
-    after greatest: KSUID?, into file: String
+    of database: DatabaseManager, for store: String, _ options: BackupOptions, _ path: String,
+    _ present: [PageRecord.Entry], after greatest: KSUID?, into file: String
   ) throws {
     if let note = options.note, note.utf8.count > BackupObject.noteLimit {
       throw BuckiaError(
@@ -239,7 +241,8 @@ private struct BackupDraft {
         point: point, digest: ContentDigest(of: Array(point.statements.utf8)), payload: payload,
         path: RemotePath("\(point.id)"))
       let device = options.device ?? last?.document.device
-      try PageRecord.finish(record, .init(of: object, files, keys, device, after: base == nil ? [] : present))
+      try PageRecord.finish(
+        record, .init(of: object, in: store, files, keys, device, after: base == nil ? [] : present))
       return BackupDraft(point: point, object: object, record: record)
     }
   }
@@ -359,11 +362,12 @@ extension PageRecord {
 
 extension PageRecord.Document {
   fileprivate init(
-    of object: BackupObject, _ files: String, _ keys: [String], _ device: String?, after objects: [PageRecord.Entry]
+    of object: BackupObject, in store: String, _ files: String, _ keys: [String], _ device: String?,
+    after objects: [PageRecord.Entry]
   ) {
     let entry = PageRecord.Entry(id: object.id.description, byteCount: object.byteCount)
     self.init(
-      statements: object.point.statements, databaseFiles: files, objects: objects + [entry], keys: keys,
+      store: store, statements: object.point.statements, databaseFiles: files, objects: objects + [entry], keys: keys,
       device: device)
   }
 }

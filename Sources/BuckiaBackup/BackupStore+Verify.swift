@@ -40,7 +40,13 @@ extension BackupStore {
   ) async throws -> BackupVerification {
     var result = BackupVerification()
     var objects: [BackupObject] = []
-    for (id, entry) in try await list().objects.sorted(by: { $0.key < $1.key }) {
+    let listing = try await list()
+    let known = try await runBlocking { try StoreFiles(of: self, in: home).records().map(\.point.id) }
+    for id in known where listing.objects[id] == nil && !listing.prunedIDs.contains(id) {
+      result.faults.append(
+        .init(path: "\(id)\(Self.suffix)", message: "it is missing, and this device has stored it"))
+    }
+    for (id, entry) in listing.objects.sorted(by: { $0.key < $1.key }) {
       do {
         let object = try await object(entry.object, of: id)
         objects.append(object)

@@ -41,6 +41,12 @@ public struct BackupStore: Sendable {
     self.init(LocalFolder(URL(filePath: path).standardizedFileURL.path(percentEncoded: false)))
   }
 
+  /// The address of the storage, and the folder in it.
+  var address: String {
+    guard let folder else { return storage.name }
+    return storage.name.hasSuffix("/") ? "\(storage.name)\(folder)" : "\(storage.name)/\(folder)"
+  }
+
   /// What the names of objects end with.
   package static let suffix = ".backup"
 
@@ -85,6 +91,9 @@ public struct BackupStore: Sendable {
         }
       }
     }
+
+    /// The ids of the pruned points.
+    var prunedIDs: Set<KSUID> { Set(pruned.values.joined().compactMap { Self.name($0.path.name)?.id }) }
 
     /// True if the store has an object as it was stored first.
     func has(_ entry: PageRecord.Entry) -> Bool {
@@ -141,6 +150,34 @@ public struct BackupStore: Sendable {
     public let isEncrypted: Bool
     /// True if it has been restored and checked on this device, see ``drill(_:home:with:)``.
     public let isVerified: Bool
+  }
+
+  /// The last backup of a database to a store, as this device knows it.
+  public struct Status: Hashable, Sendable {
+    /// The address of the store.
+    public let store: String
+    /// The last point.
+    public let point: BackupPoint
+    /// The time of the last check by restoring a point that was in order, in milliseconds since 1970; nil for none. See
+    /// ``drill(_:home:with:)``. Before it, a backup is only hoped to be good.
+    public let verifiedAt: Int64?
+    /// What the last check has found; nil for nothing, or without a check.
+    public let fault: String?
+  }
+
+  /// The last backups of a database, one for each store. No store is asked.
+  ///
+  /// - Throws: `BuckiaError` if the records cannot be read.
+  public static func status(of database: DatabaseManager) throws -> [Status] {
+    do {
+      return try StoreFiles.all(of: database).compactMap { files in
+        guard let record = PageRecord(at: files.record(of: database)) else { return nil }
+        let drills = try files.drills().filter { $0.history == record.point.history }
+        return Status(
+          store: record.document.store, point: record.point, verifiedAt: drills.last { $0.fault == nil }?.time,
+          fault: drills.last?.fault)
+      }
+    } catch { throw BuckiaError.wrapped(error) }
   }
 
   /// The points of the store, the oldest first, and how many objects cannot be read. ``verify(home:with:)`` names these.

@@ -239,13 +239,124 @@ import Testing
     try run(Self.notes)
     let point = try await store.backUp(database).point
     #expect(try await store.history(home: home).points.map(\.isVerified) == [false])
-    #expect(try await store.drill(home: home).fault == nil)
+    #expect(try BackupStore.status(of: database).map(\.verifiedAt) == [nil])
+    let drill = try await store.drill(home: home)
+    #expect(drill.fault == nil)
     #expect(try await store.history(home: home).points.map(\.isVerified) == [true])
+    let status = try #require(try BackupStore.status(of: database).first)
+    #expect(status.store == folder.file("store") && status.point == point)
+    #expect(status.verifiedAt == drill.time && status.fault == nil)
     let url = URL(filePath: folder.file("store/\(point.id).backup"))
     var bytes = try Data(contentsOf: url)
     bytes[bytes.count - 9] ^= 1
     try bytes.write(to: url)
     #expect(try await store.drill(home: home).fault != nil)
     #expect(try await store.history(home: home).points.map(\.isVerified) == [false])
+    #expect(try BackupStore.status(of: database).first?.fault != nil)
+  }
+
+  /// The records of this device, as a killed process may leave them.
+  private func withEarlierRecords(_ body: () async throws -> Void) async throws {
+    _ = try folder.copy("home/backups", to: "records")
+    try await body()
+    try FileManager.default.removeItem(atPath: folder.file("home/backups"))
+    try FileManager.default.moveItem(atPath: folder.file("records"), toPath: folder.file("home/backups"))
+  }
+
+  @Test func `two points with one base stay, after a kill and a pruning`() async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    var expected: [KSUID: [String]] = [:]
+    try run("DELETE FROM note WHERE id = 5")
+    try await withEarlierRecords { expected[try await store.backUp(database).point.id] = try rows(path) }
+    try run("DELETE FROM note WHERE id = 1500")
+    expected[try await store.backUp(database).point.id] = try rows(path)
+    var rules = RetentionPolicy()
+    rules.last = 2
+    #expect(try await store.prune(keeping: rules, home: home).removed.count == 1)
+    for (id, rows) in expected { #expect(try await self.rows(restored(.id(id))) == rows) }
+    #expect(try await store.verify(home: home).faults.isEmpty)
+  }
+
+  @Test func `a repeated restore in place does not restore the state that the first one replaced`() async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    let good = try rows(path)
+    for _ in 0..<2 {
+      try run("DELETE FROM note WHERE id % 3 = 0")
+      try await store.restore(into: database)
+      #expect(try rows(path) == good)
+    }
+  }
+
+  @Test func `a store of several databases asks for the history`() async throws {
+    try run(Self.notes)
+    let point = try await store.backUp(database).point
+    let other = try TestDatabases.run("CREATE TABLE t(a)", on: folder.file("other.sqlite"))
+    try await store.backUp(DatabaseManager(other, home: home))
+    let error = await #expect(throws: BuckiaError.self) { try await restored() }
+    #expect(error?.code == .misuse)
+    let file = folder.file("mine.sqlite")
+    #expect(try await store.restore(to: file, of: point.history) == point)
+    await #expect(throws: BuckiaError.self) { try await store.prune(keeping: RetentionPolicy(), home: home) }
+  }
+
+  @Test func `a device without the record does not write to an encrypted store in clear`() async throws {
+    try run(Self.notes)
+    var options = BackupOptions()
+    let identity = AgeIdentity()
+    options.recipients = [try identity.recipient()]
+    try await store.backUp(database, options)
+    let elsewhere = DatabaseManager(path, home: BuckiaHome(path: folder.file("another home")))
+    let error = await #expect(throws: BuckiaError.self) { try await store.backUp(elsewhere) }
+    #expect(error?.code == .misuse)
+    try run("DELETE FROM note WHERE id = 7")
+    // The recipients of the last backup are kept.
+    try await store.backUp(database)
+    #expect(try await store.history(home: home).points.map(\.isEncrypted) == [true, true])
+  }
+
+  @Test(arguments: ["delete", "wal"])
+  func `a database with another page size is restored in place`(mode: String) async throws {
+    try run("PRAGMA page_size = 1024; PRAGMA journal_mode = \(mode); \(Self.notes)")
+    try await store.backUp(database)
+    let good = try rows(path)
+    try run("PRAGMA journal_mode = delete; PRAGMA page_size = 8192; DELETE FROM note WHERE id > 3; VACUUM")
+    try run("PRAGMA journal_mode = \(mode)")
+    let other = try SQLiteConnection(opening: path, as: .readWrite)
+    try await store.restore(into: database)
+    #expect(try rows(path) == good)
+    #expect(try other.text("PRAGMA integrity_check") == "ok")
+  }
+
+  @Test func `an object under another name and a missing one that this device has stored are faults`() async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    try run("DELETE FROM note WHERE id = 5")
+    try await store.backUp(database)
+    let names = try objects()
+    let last = URL(filePath: folder.file("store/\(names[1])"))
+    let bytes = try Data(contentsOf: last)
+    try Data(contentsOf: URL(filePath: folder.file("store/\(names[0])"))).write(to: last)
+    #expect(try await store.verify(home: home).faults.map(\.path) == [names[1]])
+    await #expect(throws: StorageError.self) { try await restored() }
+    try FileManager.default.removeItem(at: last)
+    #expect(try await store.verify(home: home).faults.map(\.path) == [names[1]])
+    try bytes.write(to: last)
+    #expect(try await store.verify(home: home).faults.isEmpty)
+  }
+
+  @Test func `the rest of an upload that was cut off blocks neither backups nor prunings`() async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    let cut = folder.file("store/\(KSUID(timestamp: 100_000_000, payloadHigh: 1, payloadLow: 2)).backup")
+    try Data("buckia backup 1\n".utf8).write(to: URL(filePath: cut))
+    try run("DELETE FROM note WHERE id = 5")
+    try await store.backUp(database)
+    #expect(try await store.history(home: home).unreadableCount == 1)
+    #expect(try await store.prune(keeping: RetentionPolicy(), home: home).removed.count == 1)
+    #expect(!FileManager.default.fileExists(atPath: cut))
+    #expect(try await store.history(home: home).unreadableCount == 0)
+    #expect(try await rows(restored()) == rows(path))
   }
 }

@@ -136,7 +136,8 @@ import Testing
 
   @Test func `a scope that does not fit is refused`() async throws {
     try await prepare()
-    await #expect(throws: BuckiaError.self) { try await store.restoreRows(of: scope("nothing"), into: database) }
-    await #expect(throws: BuckiaError.self) { try await store.restoreRows(of: scope("photo", "no = 1"), into: database) }
+    for scope in [scope("nothing"), scope("photo", "no = 1")] {
+      await #expect(throws: BuckiaError.self) { try await store.restoreRows(of: scope, into: database) }
+    }
   }
 }

@@ -134,6 +134,7 @@ struct JSONDocumentTests {
       toFile: bench.path("buckia.yaml"), atomically: true, encoding: .utf8)
     _ = try run("sync", ["sync"])
     _ = try run("backup", ["backup", "ben.db", "store", "--keep", "last=2", "--drill"] + homes[0])
+    _ = try run("status", ["status", "ben.db"] + homes[0])
     _ = try run("history", ["history", "store"] + homes[0])
     _ = try run("verify STORE", ["verify", "store"] + homes[0])
     _ = try run("restore", ["restore", "store", "restored.db"] + homes[0])

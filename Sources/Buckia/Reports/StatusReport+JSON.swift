@@ -8,7 +8,7 @@ extension StatusReport {
   /// The report as `--json` has it.
   ///
   /// - Parameter next: Suggested commands, with reasons.
-  package func json(next: [(reason: String, command: String)] = []) -> JSONValue {
+  package func json(next: [(reason: String, command: String)] = [], backups: [JSONValue] = []) -> JSONValue {
     [
       "version": 1,
       "trust": .text(trust?.rawValue),
@@ -21,6 +21,7 @@ extension StatusReport {
         leftOut.map { ["people": .string($0.people), "table": .string($0.table), "rows": .number($0.rows)] }),
       "words": .array(words.map(\.json)),
       "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
+      "backups": .array(backups),
       "warnings": warnings.sentences, "warningCodes": warnings.json,
       "next": .array(next.map { ["reason": .string($0.reason), "command": .string($0.command)] }),
     ]

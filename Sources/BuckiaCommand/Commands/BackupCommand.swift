@@ -63,6 +63,11 @@ struct BackupCommand: DatabaseSubcommand {
     options.acceptsDamage = acceptDamage
     let identities = try place.identities(in: home)
     let manager = target.manager(home: home.folder, polling: console.progress)
+    if drill, !unencrypted, identities.isEmpty,
+      try !options.recipients.isEmpty || !store.recipients(of: manager).isEmpty
+    {
+      throw ValidationError("--drill restores the point, which is encrypted; name a key that opens it with --identity.")
+    }
     let report = try waitForTask { [options] in try await store.backUp(manager, options) }
     var pruned: PruneReport?
     if let policy {

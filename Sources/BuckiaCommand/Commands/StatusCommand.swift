@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaBackup
 
 /// `buckia status`
 struct StatusCommand: DatabaseSubcommand {
@@ -25,9 +26,10 @@ struct StatusCommand: DatabaseSubcommand {
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try manager.status(includesWords: words)
+    let backups = try BackupStore.status(of: manager)
     let next = report.nextSteps(database: target.database)
-    try console.document(report.json(next: next))
-    try console.say(report.lines(next: next, style: console.style))
+    try console.document(report.json(next: next, backups: backups.map(\.json)))
+    try console.say(report.lines(next: next, backups, style: console.style))
     return .done
   }
 }
@@ -70,7 +72,7 @@ extension StatusReport {
   }
 
   /// The report for people.
-  func lines(next: [NextStep], style: Style) -> [String] {
+  func lines(next: [NextStep], _ backups: [BackupStore.Status], style: Style) -> [String] {
     var lines: [String] = []
     if let ledger, let trust {
       var facts = TextTable(facts: [("files", ledger.summary)])
@@ -87,6 +89,7 @@ extension StatusReport {
     if !shares.isEmpty { lines += ["", style("You share:", .strong)] + shares.lines(style: style) }
     if !streams.isEmpty { lines += ["", style("Others share with you:", .strong)] + streams.lines(style: style) }
     if !words.isEmpty { lines += ["", style("Shared rows in words:", .strong)] + words.lines(style: style) }
+    if !backups.isEmpty { lines += ["", style("Backups:", .strong)] + backups.lines(style: style) }
     if let notice = replica?.standing.notice {
       lines += [""] + style.note(notice)
     }
@@ -107,6 +110,21 @@ extension [ComparedWords] {
       [
         .init(entry.people.escaped(limit: 24)), .count(Int(clamping: entry.rows)),
         entry.problem.map { .init("none: \($0)", .notable) } ?? .init(entry.words.joined(separator: " ")),
+      ]
+    }.lines(style: style)
+  }
+}
+
+extension [BackupStore.Status] {
+  fileprivate func lines(style: Style) -> [String] {
+    let now = WallClock.unixMilliseconds
+    func age(_ time: Int64) -> String { "\(Age(seconds: Swift.max(0, (now - time) / 1_000))) ago" }
+    return TextTable([.prose("to"), .text("newest"), .prose("restored and checked")], of: self) { backup in
+      [
+        .init(backup.store.escaped), .init(age(backup.point.time)),
+        backup.fault.map { .init("cannot be restored: \($0.escaped)", .bad) } ?? backup.verifiedAt.map {
+          .init(age($0))
+        } ?? .init("never; try it with `buckia backup --drill`", .notable),
       ]
     }.lines(style: style)
   }
