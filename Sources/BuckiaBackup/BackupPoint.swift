@@ -11,6 +11,8 @@ public struct BackupPoint: Hashable, Sendable, Identifiable {
   /// The history that the point continues: the points of one database, made on one device. 32 hexadecimal digits.
   public var history: String { historyID.description }
   let historyID: HistoryID
+  /// True if a history, or the first eight or more digits of one, is that of the point.
+  func isOf(_ history: String) -> Bool { history.utf8.count >= 8 && self.history.hasPrefix(history) }
   /// The number of the point in its history, from 1.
   public let sequence: Int64
   /// The time at which the state was read, in milliseconds since 1970.

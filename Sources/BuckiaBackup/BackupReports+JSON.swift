@@ -20,6 +20,7 @@ extension BackupStore.Entry {
     fields.append("bytes", .integer(byteCount))
     fields.append("encrypted", .bool(isEncrypted))
     fields.append("verified", .bool(isVerified))
+    fields.append("broken", .bool(isBroken))
     return .object(fields)
   }
 }

@@ -288,7 +288,7 @@ private struct BackupDraft {
     _ connection: borrowing SQLiteConnection, isFirst: Bool, _ options: BackupOptions, _ path: String
   ) throws {
     guard !options.acceptsDamage else { return }
-    let advice = "restore a point of the store, or use --accept-damage to back it up all the same"
+    let advice = "restore a point of the store, or back it up all the same with `buckia backup --accept-damage`"
     if let fault = try connection.damage() {
       throw BuckiaError(.damagedDatabase, "it is damaged, and no backup was made (\(fault)); \(advice)", path: path)
     }

@@ -45,10 +45,10 @@ extension BackupStore {
     let (all, faults) = try await objects(in: listing)
     if let error = faults.values.first(where: { $0.code != .truncated }) { throw error }
     guard let history = try history ?? onlyHistory(of: all) else { return PruneReport() }
-    guard all.contains(where: { $0.point.history == history }) else {
+    let objects = all.filter { $0.point.isOf(history) }
+    guard !objects.isEmpty else {
       throw StorageError(.notFound, "the store has no history \(history); `buckia history --json` lists them")
     }
-    let objects = all.filter { $0.point.history == history }
     let now = WallClock.unixMilliseconds
     let pruning = Pruning(objects, policy.kept(of: objects, now: now), isOpen: !identities.isEmpty)
     var report = PruneReport(

@@ -34,18 +34,10 @@ extension BackupStore {
     with identities: [AgeIdentity] = []
   ) async throws -> BackupPoint {
     let isTaken = try await runBlocking { try FileIdentity.current(at: path) != nil }
-    guard !isTaken else {
-      throw StorageError(
-        .alreadyExists, "\(path) is there already, and is not replaced; move it away, or name another file")
-    }
+    guard !isTaken else { throw StorageError.taken(path) }
     let files = try await runBlocking { try WorkingFiles(besides: path) }
     let point = try await assemble(selection, of: history, with: identities, in: files)
-    try await runBlocking {
-      // A name that was taken meanwhile is not replaced.
-      guard link(files.assembly, path) == 0 else {
-        throw StorageError(.unwritable, "\(path) cannot be written: \(String(cString: strerror(errno)))")
-      }
-    }
+    try await runBlocking { try files.publish(at: path) }
     return point
   }
 
@@ -132,6 +124,11 @@ extension BackupStore {
     return try object(.newest, of: newest?.point.history, in: found).point
   }
 
+  /// The number of objects after a point that cannot be read.
+  package func unreadableCount(after point: BackupPoint) async throws -> Int {
+    try await objects(in: list()).faults.keys.count { $0 > point.id }
+  }
+
   /// The object of a point.
   ///
   /// - Throws: `StorageError` with `notFound` if there is no such point, and `damaged` if its object may be a damaged one.
@@ -148,7 +145,7 @@ extension BackupStore {
       }
     }
     let wanted = found.readable.last {
-      (history == nil || $0.point.history == history) && isMeant($0.id, $0.point.time)
+      (history == nil || $0.point.isOf(history ?? "")) && isMeant($0.id, $0.point.time)
         && (selection != .newest || !$0.point.isBeforeRestore)
     }
     let damaged = found.faults.filter { isMeant($0.key, Int64($0.key.unixSeconds) * 1_000) }
@@ -190,6 +187,20 @@ final class WorkingFiles: Sendable {
   init(besides path: String) throws {
     let folder = FileSystem.folder(of: path)
     files = try (0..<2).map { _ in HandedOver(try TemporaryDatabase(in: folder, permissions: 0o600)) }
+  }
+
+  /// Gives the database its name. A file that has got the name meanwhile is not replaced.
+  func publish(at path: String) throws(StorageError) {
+    guard link(assembly, path) == 0 else {
+      throw StorageError(.unwritable, "\(path) cannot be written: \(String(cString: strerror(errno)))")
+    }
+  }
+}
+
+extension StorageError {
+  /// The file to restore to exists.
+  static func taken(_ path: String) -> StorageError {
+    StorageError(.alreadyExists, "\(path) is there already, and is not replaced; move it away, or name another file")
   }
 }
 

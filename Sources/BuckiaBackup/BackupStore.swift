@@ -150,6 +150,8 @@ public struct BackupStore: Sendable {
     public let isEncrypted: Bool
     /// True if it has been restored and checked on this device, see ``drill(_:home:with:)``.
     public let isVerified: Bool
+    /// True if an object whose pages it needs is missing or cannot be read.
+    public let isBroken: Bool
   }
 
   /// The last backup of a database to a store, as this device knows it.
@@ -188,9 +190,12 @@ public struct BackupStore: Sendable {
     let drills = try await runBlocking { try StoreFiles(of: self, in: home).drills() }
     let good = drills.reduce(into: [:]) { $0[$1.id] = $1.fault == nil }
     let (objects, faults) = try await objects(in: list())
+    var whole: Set<KSUID> = []
     let points = objects.map {
-      Entry(
-        point: $0.point, byteCount: $0.byteCount, isEncrypted: $0.payload.isEncrypted, isVerified: good[$0.id] ?? false)
+      if $0.payload.base.map(whole.contains) ?? true { whole.insert($0.id) }
+      return Entry(
+        point: $0.point, byteCount: $0.byteCount, isEncrypted: $0.payload.isEncrypted,
+        isVerified: good[$0.id] ?? false, isBroken: !whole.contains($0.id))
     }
     return (points, faults.count)
   }

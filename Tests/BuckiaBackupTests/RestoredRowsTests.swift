@@ -46,7 +46,7 @@ import Testing
   @Test func `a deleted row comes back with the row that it refers to, and an undo takes both back`() async throws {
     try await prepare()
     try run("DELETE FROM album WHERE name = 'sea'")
-    let (point, report) = try await store.restoreRows(of: scope("photo", "id = 2"), into: database)
+    let (point, report, _) = try await store.restoreRows(of: scope("photo", "id = 2"), into: database)
     #expect(point.sequence == 1)
     #expect(try photos() == ["sand", "tree", "house"])
     #expect(try TestDatabases.texts("SELECT name FROM album ORDER BY 1", on: path) == ["hills", "sea", "town"])
@@ -98,6 +98,47 @@ import Testing
     try await store.restoreRows(of: scope("word"), into: database)
     #expect(
       try TestDatabases.texts("SELECT text FROM word ORDER BY 1", on: path) == ["one", "one", "three", "two"])
+  }
+
+  @Test(arguments: [false, true])
+  func `of equal rows, and of rows with NULL in the key, as many come back as the point has`(
+    deletesNewer: Bool
+  ) async throws {
+    try run("CREATE TABLE tag(id TEXT PRIMARY KEY, n); INSERT INTO tag VALUES (NULL, 1), ('x', 2)")
+    try await prepare()
+    try run(
+      """
+      INSERT INTO word VALUES ('one'), ('one'), ('new'); DELETE FROM word WHERE text = 'two';
+      DELETE FROM tag; INSERT INTO tag VALUES (NULL, 5), ('y', 6)
+      """)
+    for table in ["word", "tag"] as [TableName] {
+      try await store.restoreRows(of: scope(table), into: database, deletesNewer: deletesNewer)
+    }
+    let words = deletesNewer ? ["one", "one", "two"] : ["new", "one", "one", "one", "one", "two"]
+    #expect(try TestDatabases.texts("SELECT text FROM word ORDER BY 1", on: path) == words)
+    let tags = deletesNewer ? ["1", "2"] : ["1", "2", "5", "6"]
+    #expect(try TestDatabases.texts("SELECT n FROM tag ORDER BY 1", on: path) == tags)
+  }
+
+  @Test func `under keep-local a changed row stays, and is a conflict`() async throws {
+    try await prepare()
+    try run("UPDATE photo SET title = 'wave' WHERE id = 1; DELETE FROM photo WHERE id = 2")
+    let result = try await store.restoreRows(of: scope("photo"), into: database, options: ApplyOptions())
+    #expect(try photos() == ["wave", "sand", "tree", "house"])
+    let outcome = try #require(result.report?.applied.first)
+    #expect(outcome.conflicts == 1 && outcome.inserted == 1)
+  }
+
+  @Test func `a dropped table is made again, and dropped columns stay dropped`() async throws {
+    try await prepare()
+    try run("ALTER TABLE photo DROP COLUMN seen; DROP TABLE word; DELETE FROM photo WHERE id = 4")
+    try await store.restoreRows(of: scope("word"), into: database)
+    #expect(try TestDatabases.texts("SELECT text FROM word ORDER BY 1", on: path) == ["one", "one", "two"])
+    let missing = try await store.restoreRows(of: scope("photo"), into: database).missingColumns
+    #expect(missing == ["photo.seen"])
+    #expect(try photos() == ["boat", "sand", "tree", "house"])
+    let columns = try TestDatabases.texts("SELECT name FROM pragma_table_info('photo')", on: path)
+    #expect(columns == ["id", "album", "title"])
   }
 
   @Test func `a dry run changes nothing, and a policy can keep what is here`() async throws {

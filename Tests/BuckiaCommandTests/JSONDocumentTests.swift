@@ -146,7 +146,7 @@ struct JSONDocumentTests {
     // The listed members are also printed: those of the document itself, except the ones of other cases.
     let others: [String: Set<String>] = [
       "apply": [], "init": ["removedTables"], "identity": ["protected"], "undo": [], "changeset": [],
-      "prune": ["points"],
+      "prune": ["points"], "restore": ["transaction", "time"],
     ]
     for (section, members) in found {
       let missing = try known.paths(of: section).keys.filter { !$0.contains(".") && !members.contains($0) }

@@ -40,7 +40,7 @@ struct BackupSamples {
     try TestDatabases.run("DELETE FROM photo", on: database.path)
     var photos = SharedTable("photo")
     photos.condition = "album = 7"
-    let (point, rows) = try await store.restoreRows(of: ShareScope(tables: [photos]), into: database)
+    let (point, rows, _) = try await store.restoreRows(of: ShareScope(tables: [photos]), into: database)
     print(point.time, rows?.applied.count ?? 0)
     #expect(try TestDatabases.rows("SELECT id FROM photo", on: database.path) == ["1"])
 

@@ -13,36 +13,44 @@ extension DatabaseManager {
   ///   - earlier: The copy, which no other program uses.
   ///   - deletes: True to delete the rows of the scope that the copy does not have.
   ///   - options: How the diff is applied.
-  /// - Returns: What became of the diff; nil if nothing differs.
+  /// - Returns: What became of the diff; nil if nothing differs. And the columns that the database no longer has, as
+  ///   `table.column`, whose values stay out.
   /// - Throws: `BuckiaError`, as ``processInboundChanges(_:options:resolver:progress:)``.
   package func restoreRows(
     of scope: ShareScope, from earlier: String, deletes: Bool, options: ApplyOptions
-  ) throws -> ApplyReport? {
+  ) throws -> (report: ApplyReport?, missingColumns: [String]) {
     let folder = try home.backupFolder()
     let file = try BuckiaError.wrapping { try TemporaryFile(in: folder, shownAs: folder, isPrivate: true) }
     let signer = try home.backupSigner()
+    var missing: [String] = []
     let difference = try withReader { present in
       try requireOwnTransaction(or: "rows cannot be restored", on: present)
       // Rows of a restored database are given row versions.
       let source = try SQLiteConnection(opening: earlier, as: .readWrite)
       let reading = try SQLiteTransaction(.deferred, on: source)
       let comparing = try SQLiteTransaction(.deferred, on: present)
-      let rows = try ScopeRows(scope, on: source, SchemaReader(source))
-      let selections = try rows.selections(
-        restoring: ScopeRows(scope, on: present, SchemaReader(present)), deletes: deletes)
-      var options = DiffOptions(tables: rows.tables, method: .rows, keyless: .content)
-      options.allowsUnrelated = true
+      let schema = try SchemaReader(present)
+      var remaining = scope
+      remaining.tables.removeAll { schema.entry(named: $0.name) == nil }
+      let rows = try RestoredRows(
+        of: ScopeRows(scope, on: source, SchemaReader(source)),
+        into: remaining.tables.isEmpty ? nil : ScopeRows(remaining, on: present, schema), schema, deletes: deletes,
+        replaces: { options.conflicts.policy(for: $0) == .takeIncoming })
+      missing = rows.missingColumns
+      var comparison = DiffOptions(tables: rows.tables, method: .rows, keyless: .content)
+      comparison.allowsUnrelated = true
       let report = try Self.writeDiff(
-        from: RowSource(on: present, selecting: selections.present),
-        to: RowSource(on: source, selecting: selections.earlier), output: .file(file.path, replacing: true),
-        options: options, signer: signer, home: AnonymousIDs(home: home))
+        from: RowSource(on: present, selecting: rows.present),
+        to: RowSource(on: source, selecting: rows.earlier), output: .file(file.path, replacing: true),
+        options: comparison, signer: signer, home: AnonymousIDs(home: home))
       comparing.rollback()
       reading.rollback()
       return report
     }
-    guard let id = difference.id else { return nil }
+    guard let id = difference.id else { return (nil, missing) }
     let diff = try BuckiaError.wrapping { try PositionedInput(PosixFile(reading: file.path), from: 0) }
-    return try processInboundChanges([.spooled(SpooledInput(diff, named: DiffFileName.diff(id)))], options: options)
+    let source = InboundSource.spooled(try SpooledInput(diff, named: DiffFileName.diff(id)))
+    return (try processInboundChanges([source], options: options), missing)
   }
 }
 

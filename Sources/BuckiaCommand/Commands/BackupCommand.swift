@@ -182,7 +182,7 @@ struct HistoryCommand: Subcommand {
     try console.say(
       TextTable(["id", "time (UTC)", .number("size"), .prose("")], of: shown) { $0.cells(isAlone: isOne) }
         .lines(style: style, indent: 0))
-    return unreadableCount == 0 ? .done : .failed
+    return unreadableCount == 0 && !points.contains(where: \.isBroken) ? .done : .failed
   }
 }
 
@@ -192,7 +192,8 @@ extension BackupStore.Entry {
   /// - Parameter isAlone: True if all points are of one history.
   fileprivate func cells(isAlone: Bool) -> [TextTable.Cell] {
     let history = isAlone ? nil : "history \(point.history.prefix(8))"
-    let words = [history, isVerified ? "verified" : nil, point.note?.escaped].compactMap { $0 }
+    let state = isBroken ? "needs an object that is missing" : isVerified ? "verified" : nil
+    let words = [history, state, point.note?.escaped].compactMap { $0 }
     return [
       .init("\(point.id)"), .init(String("\(UTCTime(unixMilliseconds: point.time))".prefix(19))),
       .init("\(ByteCount(Int(byteCount)))"), .init(words.joined(separator: "; ")),
@@ -216,16 +217,22 @@ struct RestoreCommand: Subcommand {
         buckia restore /media/backups notes.sqlite --at "2026-03-01 12:30"
         buckia restore /media/backups notes.sqlite --table note --key id=7 --dry-run
         buckia restore /media/backups photos.sqlite --table photo --where 'album = 3'
+        buckia restore --litestream /media/replica notes.sqlite
       """)
 
-  @Argument(help: "The store: a folder, or the file of settings of `buckia sync`.")
-  var store: String
-
-  @Argument(help: "The database file.")
-  var database: String
+  @Argument(help: "The store, a folder or the file of settings of `buckia sync`, and the database file.")
+  var paths: [String]
 
   @Option(
-    help: ArgumentHelp("The point: its id, or a time in UTC, before which it is the newest.", valueName: "time|id"))
+    help: ArgumentHelp(
+      "Restore from a replica of Litestream in a folder instead; --at is then a time, before which it is the newest, or the number of a transaction in hexadecimal.",
+      valueName: "folder"))
+  var litestream: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The point: its id, or a time in UTC, before which it is the newest. A date alone means 00:00.",
+      valueName: "time|id"))
   var at: String?
 
   @Option(help: ArgumentHelp("The history of the point, if the store has several.", valueName: "history"))
@@ -238,7 +245,7 @@ struct RestoreCommand: Subcommand {
 
   @Option(
     help: ArgumentHelp(
-      "Only the row of the --table with a value in a column of the primary key. Once for each column.",
+      "Only rows of the --table with a value in a column, such as that of the key. Once for each column.",
       valueName: "column=value"),
     transform: BlameCommand.key(parsing:))
   var key: [(column: String, value: ChangesetValue)] = []
@@ -260,9 +267,15 @@ struct RestoreCommand: Subcommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    guard paths.count == (litestream == nil ? 2 : 1) else {
+      throw ValidationError("Name a store and a database file; with --litestream, the file only.")
+    }
     let choosesRows = rows.file != nil || !rows.tables.isEmpty
     guard choosesRows || key.isEmpty && !deleteNewer && onConflict.isEmpty && !dryRun else {
       throw ValidationError("--key, --delete-newer, --on-conflict and --dry-run go with --table or --scope.")
+    }
+    guard litestream == nil || !choosesRows && !force && history == nil else {
+      throw ValidationError("--litestream restores whole databases to new files.")
     }
     guard !choosesRows || !force else { throw ValidationError("--force replaces a whole database, not some rows.") }
     guard key.isEmpty || rows.tables.count == 1 && rows.conditions.isEmpty else {
@@ -282,9 +295,10 @@ struct RestoreCommand: Subcommand {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
+    if let litestream { return try restoreReplica(in: litestream, to: paths[0], on: console) }
     // Either order is understood.
-    let isSwapped = !StoreKeys.isSettings(store) && FileKind(of: store) == .sqlite
-    let (path, place) = isSwapped ? (store, database) : (database, store)
+    let isSwapped = !StoreKeys.isSettings(paths[0]) && FileKind(of: paths[0]) == .sqlite
+    let (path, place) = isSwapped ? (paths[0], paths[1]) : (paths[1], paths[0])
     let store = try keys.store(place, in: home)
     let identities = try keys.identities(in: home)
     let selection = try at.map { try PointSelection(text: $0) } ?? .newest
@@ -292,28 +306,65 @@ struct RestoreCommand: Subcommand {
       return try restore(scope, of: path, from: store, selection, identities, on: console)
     }
     let client = StoreKeys.isSettings(place) ? try StoreKeys.client(place, in: home) : nil
+    let isNewest = at == nil
     let (isForced, history, home) = (force, history, home.folder)
-    let point = try waitForTask {
+    let (point, unreadable) = try waitForTask {
       if isForced, FileSystem.exists(path) {
-        return try await store.restore(
-          into: DatabaseManager(path, home: home), at: selection, of: history, with: identities)
+        let database = DatabaseManager(path, home: home)
+        return (try await store.restore(into: database, at: selection, of: history, with: identities), 0)
       }
-      if let client {
-        return try await client.restoreBackup(to: path, at: selection, of: history, with: identities)
+      guard let client else {
+        return (try await store.restore(to: path, at: selection, of: history, with: identities), 0)
       }
-      return try await store.restore(to: path, at: selection, of: history, with: identities)
+      let point = try await client.restoreBackup(to: path, at: selection, of: history, with: identities)
+      return (point, isNewest ? try await store.unreadableCount(after: point) : 0)
     }
     try console.document([
       "version": 1, "path": .string(path), "point": point.json, "bytes": .integer(point.databaseByteCount),
+      "unreadable": .number(unreadable),
     ])
     try console.say(
       "\(path.escaped) is the state of \(UTCTime(unixMilliseconds: point.time)) (\(ByteCount(Int(point.databaseByteCount))))."
     )
-    return .done
+    guard unreadable > 0 else { return .done }
+    try console.say(
+      console.style.suggestion(
+        "\(unreadable.counted("newer object")) cannot be read, so a later state may be lost; see why",
+        "buckia verify \(place.shellQuoted)"))
+    return .failed
   }
 }
 
 extension RestoreCommand {
+  /// Restores a replica of Litestream.
+  private func restoreReplica(in folder: String, to path: String, on console: Console) throws -> ExitStatus {
+    let selection: LitestreamReplica.Selection
+    if let at {
+      // 16 digits, as in the names of files.
+      if at.utf8.count == 16, let number = UInt64(at, radix: 16) {
+        selection = .transaction(number)
+      } else if let time = UTCTime(parsing: at) {
+        selection = .time(time.unixMilliseconds)
+      } else {
+        throw ValidationError("--at is a time such as \"2026-03-01 12:30\", or the 16 digits of a transaction.")
+      }
+    } else {
+      selection = .newest
+    }
+    let point = try waitForTask { try await LitestreamReplica(folder: folder).restore(to: path, at: selection) }
+    let time = UTCTime(unixMilliseconds: point.time)
+    let number = String(point.transaction, radix: 16)
+    let transaction = String(repeating: "0", count: 16 - number.utf8.count) + number
+    try console.document([
+      "version": 1, "path": .string(path), "bytes": .integer(point.byteCount), "transaction": .string(transaction),
+      "time": .string(time.rfc3339),
+    ])
+    try console.say(
+      "\(path.escaped) is the state of \(time), after transaction \(transaction) (\(ByteCount(Int(point.byteCount))))."
+    )
+    return .done
+  }
+
   /// Restores rows.
   private func restore(
     _ scope: ShareScope, of path: String, from store: BackupStore, _ selection: PointSelection,
@@ -323,21 +374,28 @@ extension RestoreCommand {
     options.conflicts = onConflict.isEmpty ? .takeIncoming : ConflictPolicies(onConflict)
     let database = DatabaseManager(path, home: home.folder)
     let (history, deletesNewer) = (history, deleteNewer)
-    let (point, report) = try waitForTask { [options] in
+    let (point, report, missing) = try waitForTask { [options] in
       try await store.restoreRows(
         of: scope, into: database, at: selection, of: history, with: identities, deletesNewer: deletesNewer,
         options: options)
     }
     try console.document([
       "version": 1, "path": .string(path), "point": point.json, "rows": report?.json(failure: nil) ?? .null,
+      "missingColumns": .strings(missing),
     ])
+    if !missing.isEmpty {
+      try console.say(
+        console.style.note(
+          "The values of \(missing.joined(separator: ", ").escaped) stay out, since the database no longer has these columns; restore the point to another file to see them."
+        ))
+    }
     let time = UTCTime(unixMilliseconds: point.time)
     guard let report else {
       try console.say("There is nothing to restore: these rows, if there are any, are as they were at \(time).")
       return .done
     }
     try console.say(["Rows of \(time):"] + report.lines(database: path, style: console.style))
-    return report.status(failure: nil, failsOnConflict: false)
+    return report.status(failure: nil, failsOnConflict: true)
   }
 }
 

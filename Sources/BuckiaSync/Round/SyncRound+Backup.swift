@@ -24,7 +24,7 @@ extension SyncRound {
         }
       }
     } catch let error as BuckiaError where !error.isBusy {
-      note(error, in: .backingUp, about: configuration.database.path)
+      note(error, in: .backingUp)
       return false
     }
     return isSafe
