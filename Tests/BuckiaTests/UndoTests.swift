@@ -53,6 +53,24 @@ private let edits = """
     #expect(try exchange.database.log().map(\.state) == [.applied, .applied, .applied, .applied])
   }
 
+  @Test(
+    "References that a deletion has set to NULL or their default come back", arguments: ["SET NULL", "SET DEFAULT"])
+  func references(action: String) throws {
+    let exchange = try Exchange(
+      """
+      CREATE TABLE album(id TEXT PRIMARY KEY);
+      CREATE TABLE photo(id INTEGER PRIMARY KEY, title, album TEXT DEFAULT 'all' REFERENCES album ON DELETE \(action));
+      INSERT INTO album VALUES ('all'), ('sea')
+      """)
+    let sent = try exchange.send("DELETE FROM album WHERE id = 'sea'")
+    try TestDatabases.run("INSERT INTO photo VALUES (6, 'boat', 'sea')", on: exchange.mine)
+    let before = try exchange.everythingButOurs()
+    try exchange.apply()
+    #expect(try exchange.rows("SELECT album FROM photo WHERE album = 'sea'").isEmpty)
+    try undo(sent.id, in: exchange)
+    #expect(try exchange.everythingButOurs() == before)
+  }
+
   @Test("An undone diff is marked in the log, cannot be undone twice, and is not applied again")
   func onlyOnce() throws {
     let exchange = try Exchange(schema)

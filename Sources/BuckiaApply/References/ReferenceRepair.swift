@@ -297,10 +297,7 @@ struct ReferenceRepair {
     counts.updated += 1
     if !decisions.isDecided(check, row) { violations += 1 }
     try session.watcher?.didWriteIndirectly(row.key, of: TableName(check.child.name))
-    try observer?.didWrite(
-      RowEffect(
-        table: TableName(check.child.name), operation: .update, cause: .change, key: row.key,
-        before: observer?.wantsRows == true ? before : nil, after: observer?.wantsRows == true ? rows.row(key) : nil))
+    try didWrite(.update, row.key, of: check.child, before: before, after: rows.row(key))
     try self.record(
       .reported, check, local: before,
       because: "\(check.name(ofParent: row.values)), which it refers to, \(reason)")
