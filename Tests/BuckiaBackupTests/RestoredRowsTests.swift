@@ -129,6 +129,15 @@ import Testing
     #expect(outcome.conflicts == 1 && outcome.inserted == 1)
   }
 
+  @Test func `a dropped table comes back with the rows that its rows refer to`() async throws {
+    try await prepare()
+    try run("DROP TABLE photo; DELETE FROM album")
+    try await store.restoreRows(of: scope("photo"), into: database)
+    #expect(try photos() == ["boat", "sand", "tree", "house"])
+    #expect(try TestDatabases.texts("SELECT name FROM album ORDER BY 1", on: path) == ["hills", "sea", "town"])
+    #expect(try await store.restoreRows(of: scope("photo"), into: database).report == nil)
+  }
+
   @Test func `a dropped table is made again, and dropped columns stay dropped`() async throws {
     try await prepare()
     try run("ALTER TABLE photo DROP COLUMN seen; DROP TABLE word; DELETE FROM photo WHERE id = 4")

@@ -34,8 +34,8 @@ extension DatabaseManager {
       remaining.tables.removeAll { schema.entry(named: $0.name) == nil }
       let rows = try RestoredRows(
         of: ScopeRows(scope, on: source, SchemaReader(source)),
-        into: remaining.tables.isEmpty ? nil : ScopeRows(remaining, on: present, schema), schema, deletes: deletes,
-        replaces: { options.conflicts.policy(for: $0) == .takeIncoming })
+        into: remaining.tables.isEmpty ? nil : ScopeRows(remaining, on: present, schema), on: present, schema,
+        deletes: deletes, replaces: { options.conflicts.policy(for: $0) == .takeIncoming })
       missing = rows.missingColumns
       var comparison = DiffOptions(tables: rows.tables, method: .rows, keyless: .content)
       comparison.allowsUnrelated = true

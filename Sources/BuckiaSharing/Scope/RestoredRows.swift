@@ -20,19 +20,20 @@ package struct RestoredRows {
 
   /// - Parameters:
   ///   - earlier: The rows of the scope in the earlier database.
-  ///   - now: Those in the present one; nil if it has none of the tables.
-  ///   - schema: The schema of the present database.
+  ///   - now: Those in the present one; nil if it has none of the tables that the scope names.
+  ///   - present: The present database.
+  ///   - schema: Its schema.
   ///   - deletes: True to select rows that the earlier database does not have.
   ///   - replaces: True for a table whose changed rows get their earlier values. Otherwise they are selected in the
   ///     earlier database only, so that they are conflicts.
   /// - Throws: `SQLiteError`.
   package init(
-    of earlier: ScopeRows, into now: ScopeRows?, _ schema: SchemaReader, deletes: Bool,
-    replaces: (TableName) -> Bool
+    of earlier: ScopeRows, into now: ScopeRows?, on present: borrowing SQLiteConnection, _ schema: SchemaReader,
+    deletes: Bool, replaces: (TableName) -> Bool
   ) throws {
     for (place, table) in earlier.schema.tables.enumerated() {
       let name = table.name
-      guard let local = try schema.table(named: name), let now else {
+      guard let local = try schema.table(named: name) else {
         // A dropped table is made again, if the scope names it.
         if table.isNamed { tables.append(name) }
         self.earlier[name] = earlier.selections[name]
@@ -45,11 +46,11 @@ package struct RestoredRows {
         missingColumns.append("\(table.definition.name).\(column.name)")
       }
       let pair = RestoredTable(
-        table, now.schema.tables.first { $0.name == name }, without: omitted, earlier.connection, now.connection,
+        table, now?.schema.tables.first { $0.name == name }, without: omitted, earlier.connection, present,
         number: place)
-      try pair.gather(earlier.selections[name], now.selections[name], deletes: deletes, replaces: replaces(name))
+      try pair.gather(earlier.selections[name], now?.selections[name], deletes: deletes, replaces: replaces(name))
       self.earlier[name] = RowSelection(where: pair.condition(table), omitting: omitted)
-      present[name] = RowSelection(where: pair.other.map { pair.condition($0) } ?? "0", omitting: omitted)
+      self.present[name] = RowSelection(where: pair.other.map { pair.condition($0) } ?? "0", omitting: omitted)
     }
   }
 }
