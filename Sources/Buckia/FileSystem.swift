@@ -38,15 +38,16 @@ package enum FileSystem {
     access(path, W_OK) == 0 && access(folder(of: PosixFile.target(ofLink: path)), W_OK) == 0
   }
 
-  /// When a file was last written, in seconds since 1970; 0 when there is none.
+  /// When a file was last written, in nanoseconds since 1970; 0 when there is none.
   static func modificationTime(of path: String) -> Int {
     var status = stat()
     guard lstat(path, &status) == 0 else { return 0 }
     #if canImport(Darwin)
-      return status.st_mtimespec.tv_sec
+      let time = status.st_mtimespec
     #else
-      return status.st_mtim.tv_sec
+      let time = status.st_mtim
     #endif
+    return time.tv_sec * 1_000_000_000 + time.tv_nsec
   }
 
   /// True if two paths lead to one file, by links of either kind or because they are equal.

@@ -229,6 +229,23 @@ package struct ReplicaIdentity: Hashable, Sendable {
     try LedgerSettings.set("replica_file", to: file, on: connection)
   }
 
+  /// The incarnation that a restored database continues; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func former(on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
+    try id("former_incarnation", on: connection)
+  }
+
+  /// Stores the incarnation that a restored database continues, or deletes it.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func setFormer(_ incarnation: [UInt8]?, on connection: borrowing SQLiteConnection) throws {
+    guard let incarnation else {
+      return try connection.run(cached: "DELETE FROM main.buckia_settings WHERE name = 'former_incarnation'")
+    }
+    try LedgerSettings.set("former_incarnation", to: incarnation, on: connection)
+  }
+
   /// Stores the identity in the ledger of a database.
   ///
   /// - Throws: `SQLiteError`.

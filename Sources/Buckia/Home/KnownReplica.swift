@@ -111,14 +111,17 @@ extension BuckiaHome {
     }
   }
 
-  /// True if a database with a replica has been seen at a path.
-  func knowsReplica(at path: String) -> Bool {
+  /// The incarnations of the replicas that have been seen at a path, the oldest first.
+  func incarnations(at path: String) -> [IncarnationID] {
     let end = Array(KnownReplica.lineEnd(of: path).utf8)
-    return replicas().contains { replica in
+    let found = replicas().compactMap { replica -> (incarnation: IncarnationID, time: Int)? in
       // Only the line that ends as it should is worth reading.
-      guard let line = line(of: replica), line.suffix(end.count).elementsEqual(end) else { return false }
-      return KnownReplica(line: line)?.progress != nil
+      guard let line = line(of: replica), line.suffix(end.count).elementsEqual(end),
+        let known = KnownReplica(line: line), known.progress != nil
+      else { return nil }
+      return (known.incarnation, FileSystem.modificationTime(of: file(of: replica)))
     }
+    return found.sorted { $0.time < $1.time }.map(\.incarnation)
   }
 
   private func replicas() -> [ReplicaID] {

@@ -31,7 +31,7 @@ struct ReplicaRegistration {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   func look(on connection: borrowing SQLiteConnection) throws -> (replica: Replica?, standing: ReplicaStanding) {
     guard let replica = try Replica.read(on: connection) else {
-      return (nil, .new(wasKnown: path.map { home.knowsReplica(at: $0) } ?? false))
+      return (nil, .new(after: path.map { home.incarnations(at: $0) } ?? []))
     }
     let known = home.known(replica.id)
     guard let path else { return (replica, known.map { .copy(of: $0.path) } ?? .same) }
@@ -86,7 +86,7 @@ struct ReplicaRegistration {
     // Another process may have done it meanwhile.
     let (replica, standing) = try look(on: connection)
     var result = try mend(replica, standing, on: connection)
-    if isNewFile, standing == .new(wasKnown: true) { result.warnings = [] }
+    if isNewFile, case .new = standing { result.warnings = [] }
     try transaction.commit()
     return result
   }
@@ -116,6 +116,12 @@ struct ReplicaRegistration {
         from: replica.id.bytes, as: next.incarnation.bytes,
         newStream: standing == .restored ? nil : { try (Replica.randomID() as StreamID).bytes }, on: connection)
     }
+    var former = standing == .restored ? replica?.incarnation : nil
+    if case .new(let earlier) = standing {
+      former = earlier.last
+      if let first = earlier.first { try CopiedRows.countContents(insertedBy: first.bytes, on: connection) }
+    }
+    try ReplicaIdentity.setFormer(former?.bytes, on: connection)
     try KeyRanges.move(on: connection)
     return (next, standing.warning.map { [$0] } ?? [])
   }
@@ -164,8 +170,8 @@ enum ReplicaStanding: Equatable {
   /// The database is the replica that it names, at another path than before.
   case moved
   /// The database names no replica, and has to get an id. Another database, or a later state of this one, may have been
-  /// at its path before.
-  case new(wasKnown: Bool)
+  /// at its path before: then the incarnations there are given, the oldest first.
+  case new(after: [IncarnationID])
   /// The database is an earlier state of its replica.
   case restored
   /// A copy of the database at this path, which is still there.
@@ -178,8 +184,8 @@ enum ReplicaStanding: Equatable {
   /// The warning after the standing was corrected; nil if there is nothing to report.
   var warning: Warning? {
     switch self {
-    case .same, .moved, .new(wasKnown: false): nil
-    case .new(wasKnown: true): Warning(.replicaMissing)
+    case .same, .moved, .new(after: []): nil
+    case .new: Warning(.replicaMissing)
     case .restored: Warning(.replicaRestored)
     case .otherHome: Warning(.replicaOtherHome)
     case .copy(let original): Warning(.replicaCopied, original)
@@ -295,7 +301,7 @@ extension ReplicaRegistration {
     let (found, standing) = try look(on: connection)
     switch standing {
     case .same, .moved: return (found, [])
-    case .new(wasKnown: false): return (nil, [])
+    case .new(after: []): return (nil, [])
     default: return (nil, [Warning(.replicaUnsettled)])
     }
   }

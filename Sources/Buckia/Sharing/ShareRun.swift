@@ -265,6 +265,14 @@ struct ShareRun {
     return try (replaced.map { [$0] } ?? []) + others.map { Warning(.shareBeside, names(try $0.recipients)) }
   }
 
+  /// The first stream that an incarnation makes of this scope for these people. A restored database that lacks the share
+  /// names the stream by it.
+  private func firstStream(of incarnation: IncarnationID) -> StreamID {
+    let parts = JSONValue.strings(["\(incarnation)", scope.name ?? "", scope.name == nil ? scope.json : "", audience])
+    let digest = ContentDigest(of: Array(parts.text().utf8))
+    return StreamID(checked: Array(digest.bytes.prefix(StreamID.byteCount)))
+  }
+
   /// The share of this scope with these people: the one that there is, or a new one.
   ///
   /// - Returns: The share, and the stream that it replaces because that belongs to an earlier incarnation, to another
@@ -274,12 +282,21 @@ struct ShareRun {
   ) throws -> (ShareEntry, replaced: Manifest.Acknowledgement?) {
     let document = scope.json
     let known = try knownShare(on: connection)
-    let stream = Self.randomBytes(StreamID.byteCount)
     guard var share = known else {
+      // A share with fewer people may have begun that stream before it became one with more people.
+      let all = Set(try ShareEntry.recipients(in: audience))
+      let mayBeUsed = try sharesOfScope(on: connection).contains { try all.isSubset(of: $0.recipients) }
+      let stream =
+        mayBeUsed ? Self.randomBytes(StreamID.byteCount) : firstStream(of: replica.incarnation).bytes
       var share = ShareEntry(
         stream: stream, incarnation: replica.incarnation.bytes, name: scope.name, scope: document, audience: audience)
       try share.write(on: connection)
-      return (share, nil)
+      // A restored database may lack a share that it had begun.
+      let former = try ReplicaIdentity.former(on: connection).flatMap { IncarnationID($0) }
+      return (
+        share,
+        former.map { Manifest.Acknowledgement(stream: firstStream(of: $0), incarnation: $0, through: 0) }
+      )
     }
     // A restored or copied database does not know what was sent in its name. And a stream belongs to a key: the holder
     // of a stolen former key may have continued it. Recipients get everything again, in another stream.
@@ -292,7 +309,7 @@ struct ShareRun {
     if share.sequence > 0, let stream = StreamID(share.stream), let incarnation = IncarnationID(share.incarnation) {
       replaced = Manifest.Acknowledgement(stream: stream, incarnation: incarnation, through: share.sequence)
     }
-    share.stream = stream
+    share.stream = Self.randomBytes(StreamID.byteCount)
     share.incarnation = replica.incarnation.bytes
     share.sequence = 0
     share.last = nil
@@ -327,7 +344,8 @@ struct ShareRun {
       id: id, kind: kind,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
-      acknowledgements: try Self.acknowledgements(on: source.connection) + (replaced.map { [$0] } ?? []),
+      acknowledgements: try Self.acknowledgements(on: source.connection)
+        + (replaced.map { $0.through > 0 ? [$0] : [] } ?? []),
       ownKeys: names.ownKeys)
     if !names.ownKeys.isEmpty {
       let others = try RecipientKey.all(besidesOnlyRecipientOf: share.number, on: source.connection)

@@ -16,6 +16,7 @@ package enum TombstoneAcknowledgements {
       share INTEGER NOT NULL,
       diff TEXT NOT NULL,
       sequence INTEGER NOT NULL,
+      hash INTEGER,
       PRIMARY KEY (clock, key, share)
     ) WITHOUT ROWID;
     CREATE INDEX main.buckia_sent_deletion_sequence ON buckia_sent_deletion(share, sequence);
@@ -44,15 +45,15 @@ package enum TombstoneAcknowledgements {
   ///   - key: The row's key, as in `buckia_held_change`.
   ///   - diff: The diff that has deleted the row first.
   ///   - sequence: The number of the diff in the share's stream.
+  ///   - hash: The hash of the deleted row; nil if only its key is known.
   /// - Throws: `SQLiteError`.
   package static func noteSent(
-    _ key: [UInt8], in clock: Int64, deletedBy diff: KSUID, to share: Int64, at sequence: Int64,
+    _ key: [UInt8], in clock: Int64, deletedBy diff: KSUID, to share: Int64, at sequence: Int64, hash: UInt64?,
     on connection: borrowing SQLiteConnection
   ) throws {
     try connection.run(
-      cached: "REPLACE INTO main.buckia_sent_deletion VALUES (?1, ?2, ?3, ?4, ?5)", clock, key, share, diff.description,
-      sequence
-    )
+      cached: "REPLACE INTO main.buckia_sent_deletion VALUES (?1, ?2, ?3, ?4, ?5, ?6)", clock, key, share,
+      diff.description, sequence, hash.map { Int64(bitPattern: $0) })
   }
 
   /// A diff that has deleted a row, if only the later diffs of a share contain the deletion.
@@ -60,17 +61,19 @@ package enum TombstoneAcknowledgements {
   /// - Parameters:
   ///   - key: The row's key, as in `buckia_held_change`; nil for any row.
   ///   - sequence: The number of the last diff that does not count.
+  ///   - hash: The hash of the deleted row; nil for any.
   /// - Returns: nil for none.
   /// - Throws: `SQLiteError`.
   package static func sentDeletion(
-    _ key: [UInt8]? = nil, in clock: Int64, to share: Int64, beyond sequence: Int64,
+    _ key: [UInt8]? = nil, in clock: Int64, to share: Int64, beyond sequence: Int64, hash: UInt64? = nil,
     on connection: borrowing SQLiteConnection
   ) throws -> KSUID? {
     try connection.first(
       ofCached: """
         SELECT diff FROM main.buckia_sent_deletion
-        WHERE clock = ?1 AND share = ?2 AND sequence > ?3 AND (?4 IS NULL OR key = ?4) LIMIT 1
-        """, clock, share, sequence, key
+        WHERE clock = ?1 AND share = ?2 AND sequence > ?3 AND (?4 IS NULL OR key = ?4) AND (?5 IS NULL OR hash = ?5)
+        LIMIT 1
+        """, clock, share, sequence, key, hash.map { Int64(bitPattern: $0) }
     ) { KSUID($0.text(at: 0) ?? "") } ?? nil
   }
 

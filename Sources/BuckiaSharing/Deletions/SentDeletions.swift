@@ -43,15 +43,13 @@ extension TombstoneAcknowledgements {
         try SentColumns.note(change, reader, ofRow: key, in: table, share, on: connection)
       }
       guard change.operation == .delete, !isWithdrawal else { return }
+      let whole = table.isWhole(reader.old) ? table.contentHash(reader.old, bytes) : nil
       guard let clock = known else {
-        let hash: UInt64? =
-          if table.isWhole(reader.old) {
-            table.contentHash(reader.old, bytes)
-          } else {
-            // The baseline has the key alone of a row that the recipients have brought.
-            try provenance.found(reader.old, bytes, of: table).first.map {
-              try versions.taken(from: $0, $1, table.folded(key))
-            }
+        // The baseline has the key alone of a row that the recipients have brought.
+        let hash =
+          try whole
+          ?? provenance.found(reader.old, bytes, of: table).first.map {
+            try versions.taken(from: $0, $1, table.folded(key))
           }
         if let hash, let diff = share.last?.id {
           try Tombstones.note(key, of: table.name, hash, by: diff, on: connection)
@@ -59,8 +57,28 @@ extension TombstoneAcknowledgements {
         return
       }
       guard let diff = try RowClocks.deletion(of: key, in: clock, on: connection) else { return }
-      try noteSent(key, in: clock, deletedBy: diff, to: share.number, at: share.sequence, on: connection)
+      try noteSent(
+        key, in: clock, deletedBy: diff, to: share.number, at: share.sequence, hash: whole, on: connection)
     }
+  }
+
+  /// True if one of some shares has sent the deletion of a row with these values, in a table with a clock.
+  ///
+  /// - Parameters:
+  ///   - shares: The shares, with the numbers of the last diffs that do not count.
+  ///   - key: The row's key in the format of changesets.
+  ///   - hash: The hash of its values.
+  /// - Throws: `SQLiteError`.
+  static func haveSent(
+    _ shares: [(share: ShareEntry, through: Int64)], deletionOf key: [UInt8], _ hash: UInt64, of table: KeyedTable,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard !shares.isEmpty, let clock = try RowClocks.number(of: table.local, on: connection) else { return false }
+    for (share, through) in shares
+    where try sentDeletion(key, in: clock, to: share.number, beyond: through, hash: hash, on: connection) != nil {
+      return true
+    }
+    return false
   }
 
   /// Records the deletions that a snapshot tells by leaving out rows that the share had sent before.

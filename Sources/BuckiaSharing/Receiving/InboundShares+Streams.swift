@@ -83,12 +83,10 @@ extension InboundShares {
   /// True if the snapshot of a restored backup replaces a stream of which more was applied here than its author has.
   /// Only a restored backup continues as another replica.
   func comesFromBackup(_ changes: IncomingChanges) throws -> Bool {
-    guard let (replaced, _) = try restored(by: changes),
-      let known = changes.claims.acknowledgements.first(where: { $0.stream == replaced })
-    else { return false }
-    return try keys(of: changes).contains {
-      try StreamEntries.last(of: replaced, from: $0, on: connection) > known.through
-    }
+    guard let (replaced, _) = try restored(by: changes) else { return false }
+    // A backup from before the stream began acknowledges none of it.
+    let known = changes.claims.acknowledgements.first { $0.stream == replaced }?.through ?? 0
+    return try keys(of: changes).contains { try StreamEntries.last(of: replaced, from: $0, on: connection) > known }
   }
 
   /// Makes the next diff of each share with the owner of a restored backup a snapshot, which has what the backup lacks.

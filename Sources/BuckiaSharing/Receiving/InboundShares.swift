@@ -181,7 +181,9 @@ package final class InboundShares: SharingParticipant {
       contents: contents, outdated: outdated, crossing: crossing, rowsHere: own,
       lastApplied: place.isSnapshot ? changes.lastApplied(on: connection) : nil,
       knowsDeletions: place.isSnapshot
-        && tables.contains { try Tombstones.exist(of: $0.name, on: connection) }, repeatsRows: repeatsRows,
+        && tables.contains { try Tombstones.exist(of: $0.name, on: connection) },
+      unseenShares: place.isSnapshot ? changes.unseenShares(senders, on: connection) : [], policies: policies,
+      repeatsRows: repeatsRows,
       withdrawals: WithdrawalRuns(withdrawals), keySets: keySets, connection: SQLiteConnection(sharing: connection))
     var result = try matched.changes(of: changes, schema) ?? changes
     deleted = matched.deleted

@@ -65,6 +65,9 @@ struct MatchedChanges: ~Copyable {
   let lastApplied: KSUID?
   /// True for a snapshot of tables of which deleted rows are known here.
   let knowsDeletions: Bool
+  /// For a snapshot, the shares of which its author had not applied all diffs, and how far the author had applied them.
+  let unseenShares: [(share: ShareEntry, through: Int64)]
+  let policies: ConflictPolicies
   /// True if the diff inserts a row that its sender has sent before.
   let repeatsRows: Bool
   /// The changes that withdraw rows.
@@ -247,8 +250,15 @@ struct MatchedChanges: ~Copyable {
       try !table.finds(table.lookup, row, bytes, on: connection)
     else { return false }
     let hash = table.contentHash(row, bytes)
-    if knowsDeletions, let deleted = try Tombstones.row(table.key(row, bytes), of: table.name, on: connection) {
+    let key = table.key(row, bytes)
+    if knowsDeletions, let deleted = try Tombstones.row(key, of: table.name, on: connection) {
       return deleted.hash == hash && lastApplied.map { $0 < deleted.diff } ?? true
+    }
+    // Under other policies, the clock decides which is later.
+    if policies.policy(for: table.name) == .keepLocal,
+      try TombstoneAcknowledgements.haveSent(unseenShares, deletionOf: key, hash, of: table, on: connection)
+    {
+      return true
     }
     // No share has sent the deletion yet.
     return try provenance.hasLost(row, bytes, of: table, hash, sent)

@@ -24,15 +24,30 @@ package enum CopiedRows {
   package static func begin(dataset: [UInt8], on connection: borrowing SQLiteConnection) throws {
     let schema = try SchemaReader(connection)
     let provenance = Provenance(on: connection)
+    try countContents(insertedBy: dataset, on: connection)
     for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
       let definition = try schema.definition(of: entry)
-      try ContentTables([definition], schema, on: connection)[entry.name]?.countAll(
-        insertedBy: dataset, heldBy: datasetSender)
       guard let table = KeyedTable(definition, definition) else { continue }
       try note(table.sql, table, dataset, from: datasetSender, provenance, on: connection)
     }
     try provenance.flush()
     try OriginKeyEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
+  }
+
+  /// Counts the present rows that only their content identifies as rows of an earlier incarnation.
+  ///
+  /// Where the database was restored from a state before it was a replica, recipients may have these rows, and know them
+  /// under the incarnation that was here first.
+  ///
+  /// - Throws: As ``begin(dataset:on:)``.
+  package static func countContents(
+    insertedBy incarnation: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws {
+    let schema = try SchemaReader(connection)
+    for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
+      try ContentTables([schema.definition(of: entry)], schema, on: connection)[entry.name]?.countAll(
+        insertedBy: incarnation, heldBy: datasetSender)
+    }
   }
 
   /// Records the rows that a replica has shared, of which this database is a copy or a restored backup, as rows of that

@@ -231,6 +231,11 @@ extension KeyMapping {
     if let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection) {
       return try deleted.hash == hash && lastApplied.get().map { $0 < deleted.diff } ?? true
     }
+    if try TombstoneAcknowledgements.haveSent(
+      unseenShares, deletionOf: IntegerKey.encoded(key), hash, of: table, on: connection)
+    {
+      return true
+    }
     // No share has sent the deletion yet.
     return try table.withRow(forKey: key) { try provenance.hasLost($0, $1, of: table, hash, baselines.get()) }
   }
