@@ -141,3 +141,27 @@ package struct DatabaseDifference {
       changeset: changes, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
   }
 }
+
+extension DatabaseDifference {
+  /// A difference that consists of known changes of local rows.
+  ///
+  /// - Parameters:
+  ///   - changes: The sorted changes.
+  ///   - schema: The schema of the database.
+  /// - Throws: `ReplicationError` when a table is missing or has other columns than the changes; `SQLiteError`,
+  ///   `ChangesetError`.
+  package init(_ changes: TemporaryBuffer, in schema: SchemaReader) throws {
+    let tables = try ChangesetSummary.of(changes).tables.map { changed in
+      let name = changed.table.name
+      guard let definition = try schema.table(named: TableName(name)),
+        definition.changesetColumns.count == changed.table.columnCount
+      else {
+        throw ReplicationError(.columnsDiffer, "table \"\(name)\" has changed its columns since", table: name)
+      }
+      return TableDifference(
+        definition: definition, inserted: changed.inserted, updated: changed.updated, deleted: changed.deleted,
+        method: .rows, isNew: false, newColumns: [], renames: [])
+    }
+    self.init(changeset: changes, tables: tables, skipped: [], fallbacks: [], author: nil)
+  }
+}

@@ -120,6 +120,53 @@
       }
     }
 
+    /// Records the changes that a closure makes, with undo and redo; see `ChangeRecorder`.
+    ///
+    /// ```swift
+    /// try queue.write { db in
+    ///   try db.buckia.record("Rename album") { db in try album.update(db) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - note: What the change is, for people.
+    ///   - body: Changes rows on this connection.
+    /// - Returns: The value of the closure.
+    /// - Throws: As `ChangeRecorder.record`.
+    @discardableResult
+    public func record<Value>(_ note: String? = nil, _ body: (Database) throws -> Value) throws -> Value {
+      try writing { database, written in
+        written.addLedger()
+        return try database.recorder.record(note) { _ in try body(db) }.value
+      }
+    }
+
+    /// Undoes the last recorded change that is not undone.
+    ///
+    /// - Returns: The result; nil if there is nothing to undo.
+    /// - Throws: As `DatabaseManager.undo`.
+    @discardableResult
+    public func undoRecorded() throws -> UndoReport? {
+      try writing { database, written in
+        let report = try database.recorder.undo()
+        if let report { written.add(report) }
+        return report
+      }
+    }
+
+    /// Redoes the change that was undone last, unless another one was recorded since.
+    ///
+    /// - Returns: The result; nil if there is nothing to redo.
+    /// - Throws: As `DatabaseManager.undo`.
+    @discardableResult
+    public func redoRecorded() throws -> UndoReport? {
+      try writing { database, written in
+        let report = try database.recorder.redo()
+        if let report { written.add(report) }
+        return report
+      }
+    }
+
     /// Resolves recorded conflicts: sets each row to the chosen version.
     ///
     /// - Parameters:

@@ -104,9 +104,11 @@ package enum AppliedEffects {
   package struct Entry: Sendable {
     /// Its ledger entry.
     package let number: Int64
-    /// The id, if the author has made the values of the rows; nil if a person here has: by an undo, or by resolving a
-    /// conflict with own values.
+    /// The id, if the author has made the values of the rows, or they were recorded when they were made here; nil if a
+    /// person here has made them by an undo, or by resolving a conflict with own values.
     package let diff: KSUID?
+    /// True for a recorded change of this database.
+    package let isRecorded: Bool
     /// True if it has written any rows.
     package let hasWritten: Bool
   }
@@ -119,17 +121,17 @@ package enum AppliedEffects {
     var found: [Entry] = []
     try connection.forEachRow(
       of: """
-        SELECT entry, diff, sender = ?1 OR entry IN (
-            SELECT entry FROM main.buckia_conflict WHERE outcome = ?2), inserted + updated + deleted > 0
+        SELECT entry, diff, sender = ?1 AND file LIKE ?3 || '%' OR entry IN (
+            SELECT entry FROM main.buckia_conflict WHERE outcome = ?2), inserted + updated + deleted > 0, sender = ?1
         FROM main.buckia_ledger
         WHERE state IN ('applied', 'held') AND entry >= (SELECT min(first) FROM main.buckia_effect) ORDER BY entry
-        """, binding: [LedgerEntries.ownSender, ConflictOutcome.resolved.rawValue]
+        """, binding: [LedgerEntries.ownSender, ConflictOutcome.resolved.rawValue, LedgerEntry.undoPrefix]
     ) { row in
       let isDecidedHere = row.integer(at: 2) != 0
       found.append(
         Entry(
           number: row.integer(at: 0), diff: isDecidedHere ? nil : KSUID(row.text(at: 1) ?? ""),
-          hasWritten: row.integer(at: 3) != 0))
+          isRecorded: !isDecidedHere && row.integer(at: 4) != 0, hasWritten: row.integer(at: 3) != 0))
     }
     return found
   }

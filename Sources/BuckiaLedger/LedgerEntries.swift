@@ -86,6 +86,16 @@ package enum LedgerEntries {
     return try connection.integer(free) ?? 1
   }
 
+  /// The numbers of the entries after another one that have changed rows.
+  ///
+  /// - Throws: `SQLiteError` when the ledger cannot be read.
+  package static func numbers(after number: Int64, on connection: borrowing SQLiteConnection) throws -> [Int64] {
+    try connection.rows(
+      of: "SELECT entry FROM main.buckia_ledger WHERE entry > ?1 AND inserted + updated + deleted > 0 ORDER BY entry",
+      number
+    ) { $0.integer(at: 0) }
+  }
+
   /// Writes an entry, in the place of a waiting one of the same file.
   ///
   /// - Parameters:

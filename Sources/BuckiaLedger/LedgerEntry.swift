@@ -47,6 +47,17 @@ public struct LedgerEntry: Hashable, Codable, Identifiable, Sendable {
 
   /// The prefix before the name of a diff in the entry of its undo.
   package static let undoPrefix = "undo of "
+
+  /// The entry of a recorded change, before a colon and its note.
+  package static let recordedName = "change"
+  /// The entry of changes that were found by a comparison.
+  package static let foundName = "found changes"
+
+  /// The note of a recorded change; nil for none.
+  package static func note(in file: String) -> String? {
+    let prefix = recordedName + ": "
+    return file.hasPrefix(prefix) ? String(file.dropFirst(prefix.count)) : nil
+  }
 }
 
 /// Reading the ledger for people: its entries and the refused files together, one at a time, since there can be millions.
@@ -235,6 +246,17 @@ package struct AppliedDiff: Sendable {
       AppliedDiff(
         entry: row.integer(at: 0), id: row.text(at: 1).flatMap { KSUID($0) }, digest: row.text(at: 2) ?? "")
     }
+  }
+
+  /// True if it is a recorded change of this database, or the undo of one.
+  package func isRecordedHere(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.hasRow(
+      cached: """
+        WITH RECURSIVE undone(entry) AS (
+          SELECT ?1 UNION SELECT u.undone FROM undone AS r JOIN main.buckia_undo AS u ON u.entry = r.entry)
+        SELECT 1 FROM undone JOIN main.buckia_ledger USING (entry)
+        WHERE sender = ?2 AND file NOT LIKE ?3 || '%' LIMIT 1
+        """, entry, LedgerEntries.ownSender, LedgerEntry.undoPrefix)
   }
 
   /// Sets the reason of the diff.

@@ -29,6 +29,9 @@ package struct SQLiteConnection: ~Copyable {
   /// The given path of the file, for messages; `:memory:` for a database in memory.
   package var path: String { handle.path }
 
+  /// The connection's `sqlite3 *`.
+  package var pointer: OpaquePointer { handle.pointer }
+
   /// The copy of SQLite that the connection belongs to.
   package var library: SQLiteLibrary { handle.library }
 

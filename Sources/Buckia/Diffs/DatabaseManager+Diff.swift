@@ -118,18 +118,8 @@ extension DatabaseManager {
     if left > 0 { report.warnings.append(Warning(.sentBefore, "\(left)")) }
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
-    let known = try [older, newer].flatMap { try LedgerProgress.knownIDs(on: $0.connection) }
-    let (id, warning) = try home.next(after: known)
-    if let warning { report.warnings.append(warning) }
-    // Before the file exists, because a crash must not leave a file that is not recorded.
-    let origin = try home.begin(id, from: newer)
-    report.warnings += origin.warnings
-    try report.add(
-      write(
-        difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
-        isRaw: options.isRaw,
-        isPrivate: [older, newer].compactMap(\.attachablePath).contains { !FileSystem.isReadableByAll($0) }))
-    if let warning = rowVersion(difference, by: id, in: newer) { report.warnings.append(warning) }
+    try write(
+      difference, kind: kind, after: older, from: newer, signer, to: output, home, isRaw: options.isRaw, &report)
     // A selection of columns does not update the snapshot's rows. They are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
       do {
@@ -178,6 +168,31 @@ extension DatabaseManager {
     } catch {
       return Warning(.clocksNotKept, newer.name, "\(error)")
     }
+  }
+
+  /// Writes a difference to a diff file, and records that in the newer database.
+  ///
+  /// - Parameters:
+  ///   - older: The older database; nil for none.
+  ///   - report: Gets the id, the path and warnings.
+  /// - Throws: As `createDatabaseDiff`.
+  static func write(
+    _ difference: DatabaseDifference, kind: Manifest.Kind, after older: RowSource? = nil, from newer: RowSource,
+    _ signer: ManifestSigner?, to output: DiffOutput, _ home: any OutgoingIDs, isRaw: Bool = false,
+    _ report: inout DiffReport
+  ) throws {
+    let sources = [older, newer].compactMap { $0 }
+    let known = try sources.flatMap { try LedgerProgress.knownIDs(on: $0.connection) }
+    let (id, warning) = try home.next(after: known)
+    if let warning { report.warnings.append(warning) }
+    // Before the file exists, because a crash must not leave a file that is not recorded.
+    let origin = try home.begin(id, from: newer)
+    report.warnings += origin.warnings
+    try report.add(
+      write(
+        difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
+        isRaw: isRaw, isPrivate: sources.compactMap(\.attachablePath).contains { !FileSystem.isReadableByAll($0) }))
+    if let warning = rowVersion(difference, by: id, in: newer) { report.warnings.append(warning) }
   }
 
   private static func write(

@@ -68,6 +68,9 @@ extension DatabaseManager {
       do {
         let savepoint = try SQLiteTransaction(on: connection)
         let undo = try DiffUndo(of: subject.diff, polling: poll, on: connection)
+        // The undo of a change that was made here is another change, which recipients are told of.
+        var settings = settings
+        if try subject.diff.isRecordedHere(on: connection) { settings.observer = nil }
         let result = try undo.run(
           as: id, digest: Self.digest, settings: settings, session: session, in: savepoint)
         try savepoint.commit()

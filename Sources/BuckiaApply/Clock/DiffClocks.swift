@@ -76,11 +76,12 @@ extension RowClocks {
   ///   - columns: The names of the columns that each table has in them.
   ///   - diff: The diff's id.
   ///   - origins: The origins of relayed changes, in their order; empty if all are the diff's own.
+  ///   - isRecorded: True for recorded changes that are not sent yet. The diffs that send them state when they were made.
   ///   - connection: The database.
   /// - Throws: `SQLiteError`, `ChangesetError`; nothing has been versioned then.
   package static func recordOwnVersions(
     _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID, _ origins: [OriginRun] = [],
-    on connection: borrowing SQLiteConnection
+    isRecorded: Bool = false, on connection: borrowing SQLiteConnection
   ) throws {
     guard try !tables(on: connection).isEmpty else { return }
     let transaction = try SQLiteTransaction(on: connection)
@@ -102,7 +103,7 @@ extension RowClocks {
       else { continue }
       let match = TableMatch(local, columns: places)
       let clock = try TableClock(
-        number, for: match, header, by: diff, origins: known?.table(name), isOwn: true, isAlone: false,
+        number, for: match, header, by: diff, origins: known?.table(name), isOwn: !isRecorded, isAlone: false,
         storesUTF16: storesUTF16, on: connection)
       try sections.forEachChange(of: name) { try clock.rowVersion($0, $1) }
       try clock.flush()

@@ -138,6 +138,14 @@ package struct OutboxEntry: Equatable, Sendable {
   package static func share(of diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Int64? {
     try connection.cachedInteger("SELECT share FROM main.buckia_outbox WHERE diff = ?1", diff.description)
   }
+
+  /// True if a diff was shared from here, or is a change that was recorded here.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func isMadeHere(_ diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Bool {
+    try share(of: diff, on: connection) != nil
+      || LedgerEntries.applied(diff, on: connection)?.sender == LedgerEntries.ownSender
+  }
 }
 
 /// A row of the table `buckia_outbox_part`: a file of a diff that has not been delivered.

@@ -177,14 +177,19 @@ final class EditHistory {
   }
 
   private func versioned(_ key: [UInt8], of table: KeyedTable) throws -> ClockedRows.Row? {
+    try rowVersions(of: table)?.row(key, isHere: true)
+  }
+
+  private func rowVersions(of table: KeyedTable) throws -> ClockedRows? {
     let rows = try rowVersions[table.name] ?? ClockedRows(of: table.local, includingOwn: true, on: connection)
     rowVersions[table.name] = rows
-    return try rows?.row(key, isHere: true)
+    return rows
   }
 
   private func takenChanges(of table: KeyedTable) throws -> TakenChanges {
     if let known = taken[table.name] { return known }
-    let changes = try TakenChanges(of: [table.local], on: connection)
+    let clocked: Set<TableName> = try rowVersions(of: table) == nil ? [] : [table.name]
+    let changes = try TakenChanges(of: [table.local], clocked: clocked, on: connection)
     taken[table.name] = changes
     return changes
   }

@@ -58,7 +58,7 @@ extension InboundShares {
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     if change.operation == .insert, here == nil, let diff = origins?.diff(of: change, reader, bytes),
-      try OutboxEntry.share(of: diff, on: connection) != nil
+      try OutboxEntry.isMadeHere(diff, on: connection)
     {
       // The row was made here, so it is missing because it was deleted, and not because of a conflict.
       return try untaken.note(nil, of: key, on: connection)

@@ -310,7 +310,7 @@ struct ReturnedChanges {
   init?(_ runs: [OriginRun], on connection: borrowing SQLiteConnection) throws {
     var own: Set<KSUID> = []
     for diff in runs.reduce(into: Set<KSUID>(), { $0.formUnion($1.diffs) })
-    where try OutboxEntry.share(of: diff, on: connection) != nil { own.insert(diff) }
+    where try OutboxEntry.isMadeHere(diff, on: connection) { own.insert(diff) }
     guard !own.isEmpty else { return nil }
     self.own = own
   }

@@ -52,8 +52,9 @@ package struct ChangeOrigins {
       }
     }
     guard !sources.isEmpty || !naming.isEmpty else { return }
+    let counted = sources.values.filter { goesBack || $0.hasClock }
     let taken = try TakenChanges(
-      of: sources.values.filter { goesBack || $0.hasClock }.map(\.table.local), on: connection)
+      of: counted.map(\.table.local), clocked: Set(counted.filter(\.hasClock).map(\.table.name)), on: connection)
     var withdrawn = WithdrawalRuns(withdrawals)
     var naming = OriginKeyRuns(naming)
     var respelled = RespelledRows()
@@ -356,9 +357,11 @@ final class TakenChanges {
 
   /// Reads the recorded effects of diffs.
   ///
-  /// - Parameter tables: The tables that count.
+  /// - Parameters:
+  ///   - tables: The tables that count.
+  ///   - clocked: The names of those with a clock. In the others, recorded changes of this database have no origin.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
-  init(of tables: [TableDefinition], on connection: borrowing SQLiteConnection) throws {
+  init(of tables: [TableDefinition], clocked: Set<TableName> = [], on connection: borrowing SQLiteConnection) throws {
     guard !tables.isEmpty else { return }
     let tables = Dictionary(tables.map { (TableName($0.name), $0) }) { first, _ in first }
     var reader = EffectReader()
@@ -376,7 +379,8 @@ final class TakenChanges {
           guard let table = tables[name], let columns = columns[name], columns.count == header.columnCount else {
             return
           }
-          try note(change, reader, bytes, table, name, columns.map { ASCIIName.folded($0) }, by: entry.diff)
+          try note(change, reader, bytes, table, name, columns.map { ASCIIName.folded($0) },
+            by: entry.isRecorded && !clocked.contains(name) ? nil : entry.diff)
         }
       }
     }

@@ -48,6 +48,8 @@ struct ShareHistory: Sendable {
   var sharing: Sharing
   var isEncrypted: Bool
   var onlyKnown: Bool
+  /// True if edits are recorded as they are made.
+  var isRecorded: Bool { seed % 4 == 3 }
   /// How many seconds each person's clock is ahead.
   var skews: [Int64]
   var steps: [Step] = []
@@ -132,7 +134,7 @@ struct ShareHistory: Sendable {
 
 extension ShareHistory: CustomStringConvertible {
   var description: String {
-    "seed \(seed): \(people) people, \(schema), \(policy), \(beginning), sharing \(sharing)\(isEncrypted ? ", encrypted" : "")"
+    "seed \(seed): \(people) people, \(schema), \(policy), \(beginning), sharing \(sharing)\(isEncrypted ? ", encrypted" : "")\(isRecorded ? ", recorded" : "")"
   }
 }
 

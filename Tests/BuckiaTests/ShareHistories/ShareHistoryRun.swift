@@ -252,7 +252,7 @@ final class ShareHistoryRun {
     guard let statement = try statement(of: person, &random) else { return }
     let before = try values(of: person)
     do {
-      try TestDatabases.run("PRAGMA foreign_keys = ON; \(statement)", on: person.path)
+      try run(statement, by: person)
       note("\(person.name): \(statement)")
     } catch let error as SQLiteError where error.code & 0xff == 19 {
       return note("\(person.name): \(statement) -- refused")
@@ -260,6 +260,19 @@ final class ShareHistoryRun {
     let after = try values(of: person)
     written.formUnion(after.subtracting(before))
     replaced.formUnion(before.subtracting(after))
+  }
+
+  private func run(_ statement: String, by person: Person) throws {
+    guard history.isRecorded else {
+      try TestDatabases.run("PRAGMA foreign_keys = ON; \(statement)", on: person.path)
+      return
+    }
+    let connection = try SQLiteConnection(opening: person.path, as: .readWrite)
+    try connection.execute("PRAGMA foreign_keys = ON")
+    let result = try DatabaseManager.borrowing(connection.pointer, home: person.home) { database in
+      try database.recorder.record { _ in Result { try connection.execute(statement) } }.value
+    }
+    try result.get()
   }
 
   private func statement(of person: Person, _ random: inout SeededGenerator) throws -> String? {
