@@ -64,6 +64,7 @@ public struct DatabaseManager: Sendable {
   ///   - home: The home of the person who uses the database.
   ///   - body: Works with the database, which can only be used inside of it, on the same thread.
   /// - Throws: `BuckiaError` when another copy of SQLite made the handle; whatever `body` throws.
+  @discardableResult
   public static func borrowing<Result>(
     _ handle: OpaquePointer, of copy: SQLiteCopy? = nil, home: BuckiaHome = .standard,
     _ body: (DatabaseManager) throws -> Result

@@ -20,7 +20,7 @@ public struct LitestreamReplica: Sendable {
 
   /// A replica in a storage.
   ///
-  /// - Parameter folder: The folder in which Litestream's folder `ltx` is; nil for the storage itself.
+  /// - Parameter folder: The `path` in Litestream's settings; nil for the storage itself.
   public init(_ storage: any StorageProvider, folder: RemotePath? = nil) {
     self.storage = storage
     self.folder = folder
@@ -106,13 +106,14 @@ public struct LitestreamReplica: Sendable {
     /// The level of snapshots.
     static let snapshot = 9
 
-    /// - Returns: nil for another file: the path is `ltx/<level>/<first>-<last>.ltx`.
+    /// - Returns: nil for another file: the path is `ltx/<level>/<first>-<last>.ltx` in a folder, and without `ltx` and
+    ///   with four digits for the level in a bucket.
     init?(_ object: StoredObject, in folder: RemotePath?) {
-      let names = Array(object.path.segments.dropFirst(folder?.segments.count ?? 0))
-      guard names.count == 3, names[0] == "ltx", let level = Int(names[1]), names[2].hasSuffix(".ltx") else {
-        return nil
-      }
-      let name = names[2]
+      var names = object.path.segments.dropFirst(folder?.segments.count ?? 0)
+      if names.count == 3, names.first == "ltx" { names.removeFirst() }
+      guard names.count == 2, let name = names.last, name.hasSuffix(".ltx"),
+        let level = names.first.flatMap({ Int($0) })
+      else { return nil }
       let numbers = name.dropLast(4).split(separator: "-").map { UInt64($0, radix: 16) }
       guard numbers.count == 2, let first = numbers[0], let last = numbers[1], (0...Self.snapshot).contains(level),
         first <= last

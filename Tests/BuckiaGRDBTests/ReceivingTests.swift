@@ -33,6 +33,27 @@
       #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == ["Harbour"])
     }
 
+    @Test("Recorded changes are part of the app's transaction", arguments: Opening.allCases, [true, false])
+    func recorded(opening: Opening, commits: Bool) throws {
+      let mailbox = try Mailbox(opening)
+      do {
+        try mailbox.writer.write { db in
+          let count = try db.buckia.record("Rename") { db in
+            try db.execute(sql: "UPDATE notes SET title = title || '!'")
+            return db.changesCount
+          }
+          #expect(count == 2)
+          if !commits { throw Stop() }
+        }
+      } catch is Stop {}
+      #expect(
+        try mailbox.texts("SELECT title FROM notes ORDER BY id")
+          == (commits ? ["Boat!", "Radio!"] : ["Boat", "Radio"]))
+      #expect(try mailbox.writer.write { try $0.buckia.undoRecorded() }?.undone.count == (commits ? 1 : nil))
+      #expect(try mailbox.texts("SELECT title FROM notes ORDER BY id") == ["Boat", "Radio"])
+      #expect(try mailbox.writer.write { try $0.buckia.redoRecorded() }?.undone.count == (commits ? 1 : nil))
+    }
+
     @Test("Outside a transaction, files are applied in a separate one and removed", arguments: Opening.allCases)
     func outside(opening: Opening) throws {
       let mailbox = try Mailbox(opening)

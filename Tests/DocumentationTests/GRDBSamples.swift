@@ -22,6 +22,16 @@
     for diff in report.rejected { print(diff.path, diff.reason ?? "") }
   }
 
+  /// Records a change, and undoes it.
+  private func renameAndUndo(queue: DatabaseQueue) throws {
+    try queue.write { db in
+      try db.buckia.record("Rename album") { db in
+        try db.execute(sql: "UPDATE notes SET title = 'Summer' WHERE id = 1")
+      }
+    }
+    try queue.write { db in _ = try db.buckia.undoRecorded() }
+  }
+
   /// What stands for a list of the app's.
   private actor TitleList {
     private(set) var shown: [[String]] = []
@@ -80,6 +90,13 @@
       #expect(try Printed.lines { try apply(queue: queue, inbound: files.inbound) }.isEmpty)
       #expect(try files.folder.names(in: "inbound").isEmpty)
       #expect(try files.titles().count == 3)
+    }
+
+    @Test("A change is recorded and undone")
+    func recordedChange() throws {
+      try renameAndUndo(queue: queue)
+      #expect(try files.titles() == ["Raft", "Radio"])
+      #expect(try queue.read { try $0.buckia.log() }.map(\.file).first == "change: Rename album")
     }
 
     @Test("What is shown is fetched again", .timeLimit(.minutes(1)))

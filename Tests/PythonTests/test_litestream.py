@@ -67,6 +67,13 @@ def test_same_bytes(folder: Path) -> None:
         assert restored(folder, f"ours {number}", *(["--at", number] if number else [])) == theirs.read_bytes(), number
 
 
+def test_layout_of_buckets(folder: Path) -> None:
+    for level in (folder / "replica/ltx").iterdir():
+        shutil.copytree(level, folder / "bucket" / level.name.zfill(4))
+    command("restore", "--litestream", folder / "bucket", folder / "from the bucket")
+    assert (folder / "from the bucket").read_bytes() == restored(folder, "from the folder")
+
+
 def test_damage(folder: Path) -> None:
     file = max((folder / "replica/ltx").rglob("*.ltx"), key=lambda path: path.stat().st_size)
     whole, good = file.read_bytes(), restored(folder, "good")

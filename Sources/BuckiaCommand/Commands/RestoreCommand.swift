@@ -20,6 +20,7 @@ struct RestoreCommand: Subcommand {
         buckia restore /media/backups notes.sqlite --table note --key id=7 --dry-run
         buckia restore /media/backups photos.sqlite --table photo --where 'album = 3'
         buckia restore --litestream /media/replica notes.sqlite
+        buckia restore --litestream "s3://bucket/notes?region=eu-central-1" notes.sqlite
       """)
 
   @Argument(help: "The store, a folder or the file of settings of `buckia sync`, and the database file.")
@@ -27,8 +28,8 @@ struct RestoreCommand: Subcommand {
 
   @Option(
     help: ArgumentHelp(
-      "Restore from a replica of Litestream in a folder instead; --at is then a time, before which it is the newest, or the number of a transaction in hexadecimal.",
-      valueName: "folder"))
+      "Restore from a replica of Litestream in a folder, or at s3://bucket/folder with the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; --at is then a time, before which it is the newest, or the number of a transaction in hexadecimal.",
+      valueName: "replica"))
   var litestream: String?
 
   @Option(
@@ -139,7 +140,7 @@ struct RestoreCommand: Subcommand {
 
 extension RestoreCommand {
   /// Restores a replica of Litestream.
-  private func restoreReplica(in folder: String, to path: String, on console: Console) throws -> ExitStatus {
+  private func restoreReplica(in place: String, to path: String, on console: Console) throws -> ExitStatus {
     let selection: LitestreamReplica.Selection
     if let at {
       // 16 digits, as in the names of files.
@@ -153,7 +154,12 @@ extension RestoreCommand {
     } else {
       selection = .newest
     }
-    let point = try waitForTask { try await LitestreamReplica(folder: folder).restore(to: path, at: selection) }
+    var replica = LitestreamReplica(folder: place)
+    if place.hasPrefix(S3Address.scheme) {
+      let address = try S3Address(place, environment: ProcessInfo.processInfo.environment)
+      replica = LitestreamReplica(try address.account.provider(), folder: address.folder)
+    }
+    let point = try waitForTask { [replica] in try await replica.restore(to: path, at: selection) }
     let time = UTCTime(unixMilliseconds: point.time)
     let number = String(point.transaction, radix: 16)
     let transaction = String(repeating: "0", count: 16 - number.utf8.count) + number

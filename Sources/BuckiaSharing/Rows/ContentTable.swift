@@ -174,13 +174,13 @@ final class ContentTable {
   ///   - brought: How many rows with each content a recipient has brought. The table's columns must not have changed
   ///     since.
   ///   - areForOne: True if the share has one recipient. Others may lack a row that one recipient has brought, so that it
-  ///     is considered only if it was deleted here.
+  ///     is considered only if there are more or fewer of it here.
   /// - Returns: The number of rows with each content, 0 for rows that the recipient has deleted. A parked row is not
   ///   deleted.
   /// - Throws: `SQLiteError`.
   func held(_ brought: [[UInt8]: Int64], areForOne: Bool) throws -> [[UInt8]: Int64] {
     var found: [[UInt8]: Int64] = [:]
-    for (content, rows) in brought where try areForOne || counter.count(content) < rows {
+    for (content, rows) in brought where try areForOne || counter.count(content) != rows {
       found[content] = max(0, rows - (counter.parked[content.hashValue] ?? 0))
     }
     return found

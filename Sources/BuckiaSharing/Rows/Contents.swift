@@ -237,10 +237,11 @@ final class ReceivedContents {
     for share in shares {
       let notes = RowNotes(.unsent, of: table.name, for: share.number)
       let rows = min(stated.present, merged.counts.present + Self.insertLimit)
-      // One recipient may have brought more of them than another.
+      // One recipient may have brought as many of them as there are here, and another one more or fewer.
       let others =
         try share.isForOne ? nil : notes.state(of: content, on: connection)?.hash.map { Int64(bitPattern: $0) }
-      try notes.note(content, max(rows, others ?? 0), on: connection)
+      let isOther = others.map { $0 != merged.counts.present && (rows == merged.counts.present || $0 > rows) } ?? false
+      try notes.note(content, isOther ? others ?? rows : rows, on: connection)
     }
     return true
   }

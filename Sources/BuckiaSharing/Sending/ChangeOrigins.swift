@@ -379,7 +379,8 @@ final class TakenChanges {
           guard let table = tables[name], let columns = columns[name], columns.count == header.columnCount else {
             return
           }
-          try note(change, reader, bytes, table, name, columns.map { ASCIIName.folded($0) },
+          try note(
+            change, reader, bytes, table, name, columns.map { ASCIIName.folded($0) },
             by: entry.isRecorded && !clocked.contains(name) ? nil : entry.diff)
         }
       }
