@@ -310,7 +310,7 @@ for target in package.targets where target.name == "Buckia" {
   package.products.append(.library(name: "BuckiaC", type: .dynamic, targets: ["BuckiaC"]))
   package.targets += [
     .target(
-      name: "BuckiaC", dependencies: ["Buckia", "BuckiaBytes", "CBuckia"]),
+      name: "BuckiaC", dependencies: ["Buckia", "BuckiaBackup", "BuckiaBytes", "BuckiaStorage", "CBuckia"]),
     .target(name: "CBuckia", exclude: ["buckia.pc.in", "collect"]),
     .testTarget(
       name: "BuckiaCTests", dependencies: ["BuckiaCommand", "TestSupport"],

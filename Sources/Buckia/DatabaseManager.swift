@@ -80,7 +80,7 @@ public struct DatabaseManager: Sendable {
   // MARK: Connections
 
   /// True if the connection is the app's.
-  var isBorrowed: Bool { if case .borrowed = source { true } else { false } }
+  package var isBorrowed: Bool { if case .borrowed = source { true } else { false } }
 
   /// Works on a connection that can write.
   ///

@@ -14,6 +14,31 @@ extension BackupPoint {
   }
 }
 
+extension BackupPoint {
+  /// A restored database as `--json` has it.
+  package func json(restoredTo path: String, unreadable: Int = 0) -> JSONValue {
+    [
+      "version": 1, "path": .string(path), "point": json, "bytes": .integer(databaseByteCount),
+      "unreadable": .number(unreadable),
+    ]
+  }
+
+  /// Restored rows as `--json` has them.
+  package func json(restoredTo path: String, rows: ApplyReport?, missingColumns: [String]) -> JSONValue {
+    [
+      "version": 1, "path": .string(path), "point": json, "rows": rows?.json(stoppedBy: nil) ?? .null,
+      "missingColumns": .strings(missingColumns),
+    ]
+  }
+}
+
+extension BackupStore {
+  /// The points as `--json` has them.
+  package static func json(of points: [Entry], unreadable: Int) -> JSONValue {
+    ["version": 1, "points": .array(points.map(\.json)), "unreadable": .number(unreadable)]
+  }
+}
+
 extension BackupStore.Entry {
   package var json: JSONValue {
     var fields = point.fields
@@ -36,15 +61,16 @@ extension BackupStore.Status {
   }
 }
 
-extension BackupReport {
-  /// The report as `--json` has it.
-  package func json(_ drill: DrillResult?, _ pruned: PruneReport?) -> JSONValue {
-    var fields = point.fields
-    fields.append("bytes", .integer(byteCount))
+extension BackupRun {
+  /// The reports as `--json` has them.
+  package var json: JSONValue {
+    var fields = backup.point.fields
+    fields.append("bytes", .integer(backup.byteCount))
     fields.append("verified", .bool(drill.map { $0.fault == nil } ?? false))
     return [
-      "version": 1, "points": [.object(fields)], "new": .bool(isNew), "complete": .bool(isComplete),
-      "pages": .integer(pageCount), "fault": .text(drill?.fault), "removed": .array(pruned?.removed.map(\.json) ?? []),
+      "version": 1, "points": [.object(fields)], "new": .bool(backup.isNew), "complete": .bool(backup.isComplete),
+      "pages": .integer(backup.pageCount), "fault": .text(drill?.fault),
+      "removed": .array(pruned?.removed.map(\.json) ?? []),
     ]
   }
 }

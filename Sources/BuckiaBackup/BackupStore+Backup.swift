@@ -2,6 +2,7 @@ import Buckia
 import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
+import Crypto
 import SQLiteConnections
 import SQLiteFiles
 
@@ -43,6 +44,13 @@ public struct BackupReport: Hashable, Sendable {
   public let byteCount: Int64
 }
 
+/// A backup, and what was done after it.
+package struct BackupRun: Sendable {
+  package let backup: BackupReport
+  package fileprivate(set) var pruned: PruneReport?
+  package fileprivate(set) var drill: DrillResult?
+}
+
 extension BackupStore {
   /// Stores the present state of a database, whatever other connections do with it.
   ///
@@ -82,6 +90,28 @@ extension BackupStore {
     return BackupReport(
       point: object.point, isNew: true, isComplete: object.payload.base == nil, pageCount: object.payload.pageCount,
       byteCount: object.byteCount)
+  }
+
+  /// Makes a backup, and then prunes its history and restores the point for a check, as wanted.
+  ///
+  /// - Throws: As ``backUp(_:_:)``, ``prune(keeping:of:home:with:for:isDryRun:)`` and ``drill(_:home:with:)``. What was
+  ///   done before that stays.
+  package func backUp(
+    _ database: DatabaseManager, _ options: BackupOptions, keeping policy: RetentionPolicy?, drills: Bool,
+    with identities: [AgeIdentity]
+  ) async throws -> BackupRun {
+    let recipients = options.recipients.isEmpty ? try recipients(of: database) : options.recipients
+    if drills, options.encrypts, identities.isEmpty, !recipients.isEmpty {
+      throw BuckiaError(
+        .misuse, "the check restores the point, which is encrypted; name a key that opens it (--identity)")
+    }
+    var run = BackupRun(backup: try await backUp(database, options))
+    if let policy {
+      run.pruned = try await prune(
+        keeping: policy, of: run.backup.point.history, home: database.home, with: identities, for: recipients)
+    }
+    if drills { run.drill = try await drill(.id(run.backup.point.id), home: database.home, with: identities) }
+    return run
   }
 
   /// The objects with the pages of the last point, if the store still has all of them. A pruning may have changed them.
@@ -211,18 +241,24 @@ private struct BackupDraft {
       return
     }
     self = try database.withPages { pages, connection in
-      try Self.check(connection, isFirst: last == nil, options, database.path)
+      if last != nil { try Self.requireTables(connection, options, database.path) }
       let base = known.flatMap { $0.canGrow(pages.header.pageSize, keys, present, Self.deltaLimit) ? $0 : nil }
       let output = try PageOutput(
         at: file, for: recipients.isEmpty ? nil : Encryption(to: recipients))
       let record = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
-      let sum = try Self.copy(pages, besides: base, to: output, record)
+      let key = base?.document.hashKey ?? SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
+      let (sum, changed) = try Self.copy(pages, besides: base, key, to: output, record)
+      if !options.acceptsDamage {
+        let isEnough = base?.document.isChecked == true
+        try Self.requireUndamaged(pages, isEnough ? changed : nil, connection, database)
+      }
       let pageCount = Int64(pages.pageCount)
       if let last = known, last.point.sum == sum, last.point.pageCount == pageCount, last.document.keys == keys,
         options.note == nil
       {
         var document = last.document
         document.databaseFiles = files
+        document.isChecked = document.isChecked || !options.acceptsDamage
         try PageRecord.finish(record, document)
         return BackupDraft(point: last.point, record: record)
       }
@@ -242,7 +278,11 @@ private struct BackupDraft {
         path: RemotePath("\(point.id)"))
       let device = options.device ?? last?.document.device
       try PageRecord.finish(
-        record, .init(of: object, in: store, files, keys, device, after: base == nil ? [] : present))
+        record,
+        .init(
+          store: store, statements: point.statements, databaseFiles: files,
+          objects: (base == nil ? [] : present) + [.init(id: point.id.description, byteCount: object.byteCount)],
+          keys: keys, device: device, hashKey: key, isChecked: !options.acceptsDamage))
       return BackupDraft(point: point, object: object, record: record)
     }
   }
@@ -283,57 +323,81 @@ private struct BackupDraft {
     return "changing at \(WallClock.unixMilliseconds)"
   }
 
-  /// Requires that the database is worth a backup.
-  private static func check(
-    _ connection: borrowing SQLiteConnection, isFirst: Bool, _ options: BackupOptions, _ path: String
+  private static let advice =
+    "restore a point of the store, or back it up all the same with `buckia backup --accept-damage`"
+
+  private static func requireTables(
+    _ connection: borrowing SQLiteConnection, _ options: BackupOptions, _ path: String
   ) throws {
-    guard !options.acceptsDamage else { return }
-    let advice = "restore a point of the store, or back it up all the same with `buckia backup --accept-damage`"
-    if let fault = try connection.damage() {
-      throw BuckiaError(.damagedDatabase, "it is damaged, and no backup was made (\(fault)); \(advice)", path: path)
-    }
-    if !isFirst, try connection.integer("SELECT count(*) FROM main.sqlite_schema") == 0 {
+    if !options.acceptsDamage, try connection.integer("SELECT count(*) FROM main.sqlite_schema") == 0 {
       throw BuckiaError(.damagedDatabase, "it has lost all tables, and no backup was made; \(advice)", path: path)
     }
   }
 
-  /// Reads all pages, writes those that differ from the last point's, and writes the digests of all.
+  /// Requires that the pages of the database are in order.
   ///
-  /// - Returns: The sum of the digests.
+  /// - Parameter changed: The pages that have changed since a point whose pages were; nil to check all.
+  private static func requireUndamaged(
+    _ pages: DatabasePages, _ changed: PageBitmap?, _ connection: borrowing SQLiteConnection,
+    _ database: DatabaseManager
+  ) throws {
+    func refused(_ fault: String) -> BuckiaError {
+      BuckiaError(
+        .damagedDatabase, "it is damaged, and no backup was made (\(fault)); \(advice)", path: database.path)
+    }
+    do {
+      if let changed, try pages.checkChanges(changed) { return }
+      try connection.requireUndamagedPages(polling: database.poll)
+    } catch let error as DatabaseFileError where error.code != .unreadable {
+      throw refused(error.description)
+    } catch let error as SQLiteError where error.isCorrupt {
+      throw refused(error.message)
+    }
+  }
+
+  /// Reads all pages, writes those that differ from the last point's, and writes the record of all.
+  ///
+  /// - Parameter key: The secret of the hashes in the record.
+  /// - Returns: The sum of the digests, and the numbers of the written pages.
   private static func copy(
-    _ pages: DatabasePages, besides base: PageRecord?, to output: PageOutput, _ record: AtomicFileOutput
-  ) throws -> PageSum {
-    let (pageSize, pageCount, size) = (pages.header.pageSize, pages.pageCount, PageSum.digestBytes)
+    _ pages: DatabasePages, besides base: PageRecord?, _ key: [UInt8], to output: PageOutput,
+    _ record: AtomicFileOutput
+  ) throws -> (PageSum, PageBitmap) {
+    let (pageSize, pageCount) = (pages.header.pageSize, pages.pageCount)
+    let hasher = PageHasher(key: key, pageSize: pageSize)
+    let changed = PageBitmap(upTo: pageCount)
     var sum = base?.point.sum ?? PageSum()
     let window = UnsafeMutableRawBufferPointer.allocate(byteCount: windowBytes, alignment: 4_096)
     defer { window.deallocate() }
     for first in stride(from: 0, to: pageCount, by: windowBytes / pageSize) {
       let count = min(pageCount - first, windowBytes / pageSize)
-      let bytes = UnsafeRawBufferPointer(rebasing: window[..<(count * pageSize)])
-      try pages.readAll(count, from: first + 1, into: window)
-      let digests = PageSum.digests(of: bytes, from: Int64(first), pageSize: pageSize)
-      let former = try base?.digests(from: Int64(first), count) ?? []
-      try PageAssembly.forEachRun(in: 0..<count) { page in
-        let place = page * size..<(page + 1) * size
-        if place.upperBound <= former.count {
-          guard former[place] != digests[place] else { return false }
-          sum.subtract(former[place])
-        }
-        sum.add(digests[place])
-        return true
-      } body: { run in
-        try output.write(
-          UnsafeRawBufferPointer(rebasing: bytes[run.lowerBound * pageSize..<run.upperBound * pageSize]),
-          from: Int64(first + run.lowerBound), pageSize: pageSize)
+      func bytes(_ pages: Range<Int>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: window[pages.lowerBound * pageSize..<pages.upperBound * pageSize])
       }
-      try record.write(digests)
+      try pages.readAll(count, from: first + 1, into: window)
+      var entries = PageRecord.Entries(try base?.entries(from: Int64(first), count), count)
+      try PageAssembly.forEachRun(in: 0..<count) { page in
+        entries.setHash(hasher.hash(bytes(page..<page + 1)), of: page)
+      } body: { run in
+        let digests = PageSum.digests(of: bytes(run), from: Int64(first + run.lowerBound), pageSize: pageSize)
+        for page in run {
+          changed.insert(first + page + 1)
+          if let former = entries.digest(of: page) { sum.subtract(former) }
+          let place = (page - run.lowerBound) * PageSum.digestBytes
+          let digest = digests[place..<place + PageSum.digestBytes]
+          sum.add(digest)
+          entries.setDigest(digest, of: page)
+        }
+        try output.write(bytes(run), from: Int64(first + run.lowerBound), pageSize: pageSize)
+      }
+      try record.write(entries.bytes)
     }
-    guard let base else { return sum }
+    guard let base else { return (sum, changed) }
     for first in stride(from: Int64(pageCount), to: base.point.pageCount, by: 4_096) {
-      let former = try base.digests(from: first, 4_096)
-      for place in stride(from: 0, to: former.count, by: size) { sum.subtract(former[place..<place + size]) }
+      let former = PageRecord.Entries(try base.entries(from: first, 4_096))
+      for page in 0..<former.knownCount { former.digest(of: page).map { sum.subtract($0) } }
     }
-    return sum
+    return (sum, changed)
   }
 }
 
@@ -357,17 +421,5 @@ extension PageRecord {
     let bytes = present.map(\.byteCount)
     return point.pageSize == pageSize && document.keys == keys && bytes.count <= limit
       && bytes.dropFirst().reduce(0, +) <= max(bytes[0], 1 << 20)
-  }
-}
-
-extension PageRecord.Document {
-  fileprivate init(
-    of object: BackupObject, in store: String, _ files: String, _ keys: [String], _ device: String?,
-    after objects: [PageRecord.Entry]
-  ) {
-    let entry = PageRecord.Entry(id: object.id.description, byteCount: object.byteCount)
-    self.init(
-      store: store, statements: object.point.statements, databaseFiles: files, objects: objects + [entry], keys: keys,
-      device: device)
   }
 }

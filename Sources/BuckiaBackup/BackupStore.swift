@@ -61,7 +61,7 @@ public struct BackupStore: Sendable {
   /// - Throws: `StorageError`; `notFound` if the folder does not exist.
   func list(orBegin isNew: Bool = false) async throws -> Listing {
     let page = try await storage.listAll(folder)
-    guard isNew || !page.isMissing else { throw StorageError(.notFound, "there is no such store", path: folder) }
+    guard isNew || !page.isMissing else { throw StorageError(.notFound, "there is no such store: \(address)") }
     return Listing(page.objects)
   }
 

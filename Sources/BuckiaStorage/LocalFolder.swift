@@ -40,14 +40,15 @@ public struct LocalFolder: StorageProvider {
 
   /// All files of a folder, and the paths of files that a person could expect among them: links, hidden and unfinished
   /// files, and those with names that no storage accepts. Files of the operating system are not among these.
-  package func all(in folder: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
+  package func all(in request: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
     var page = ListPage(objects: [])
     var leftOut: [String] = []
-    var folders = [folder]
+    var folders = [request]
     while let folder = folders.popLast() {
       try Task.checkCancellation()
-      let found = try await runBlocking { try entries(of: folder) }
-      for entry in found {
+      let found = try await runBlocking { [folder] in try entries(of: folder) }
+      if found == nil, folder == request { page.isMissing = true }
+      for entry in found ?? [] {
         switch entry {
         case .folder(let path): folders.append(path)
         case .object(let object): page.objects.append(object)
@@ -69,10 +70,10 @@ public struct LocalFolder: StorageProvider {
     case unusable(String)
   }
 
-  /// The entries of one folder, unordered.
-  private func entries(of folder: RemotePath?) throws -> [Entry] {
+  /// The entries of one folder, unordered; nil if there is none.
+  private func entries(of folder: RemotePath?) throws -> [Entry]? {
     let directory = folder.map { file($0) } ?? root
-    let names = try Self.names(in: directory) ?? []
+    guard let names = try Self.names(in: directory) else { return nil }
     return names.filter { !Self.isSystems($0) }.compactMap { name -> Entry? in
       let shown = folder.map { "\($0)/\(name)" } ?? name
       if Self.isPartial(name) { return .leftOut(shown) }
@@ -277,6 +278,32 @@ package func runBlocking<Result: Sendable>(_ work: @escaping @Sendable () throws
   try await withCheckedThrowingContinuation { continuation in
     DispatchQueue.global().async { continuation.resume(with: Swift.Result { try StorageError.wrapping(work) }) }
   }
+}
+
+/// Waits for asynchronous work, for callers that are synchronous: the command line, and C.
+///
+/// - Parameters:
+///   - work: The work.
+///   - tick: Called ten times a second meanwhile, on the waiting thread. If it throws, the work is cancelled.
+/// - Throws: What the work throws; when it was cancelled, what `tick` has thrown.
+package func waitForTask<Value: Sendable>(
+  _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () throws -> Void = {}
+) throws -> Value {
+  nonisolated(unsafe) var outcome: Result<Value, any Error>?
+  let isDone = DispatchSemaphore(value: 0)
+  let task = Task.detached {
+    do { outcome = .success(try await work()) } catch { outcome = .failure(error) }
+    isDone.signal()
+  }
+  while isDone.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+    do { try tick() } catch {
+      task.cancel()
+      isDone.wait()
+      throw error
+    }
+  }
+  guard let outcome else { throw CancellationError() }
+  return try outcome.get()
 }
 
 /// Runs an actor that waits for the disk on a queue of its own, and not on threads of the cooperative pool.

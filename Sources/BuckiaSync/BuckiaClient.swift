@@ -224,25 +224,3 @@ extension BuckiaClient {
   /// - Throws: `StorageError`: `notFound` when there is no such device.
   public func forgetDevice(_ device: String) async throws { try await marks().retire(device, whereKnown: true) }
 }
-
-/// Waits for asynchronous work: programs of the command line run on the main thread, which has nothing else to do.
-///
-/// - Parameters:
-///   - work: The work.
-///   - tick: Called ten times a second meanwhile, on the waiting thread.
-/// - Throws: What the work throws.
-package func waitForTask<Value: Sendable>(
-  _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () -> Void = {}
-) throws -> Value {
-  let outcome = NIOLockedValueBox<Result<Value, any Error>?>(nil)
-  let isDone = DispatchSemaphore(value: 0)
-  Task.detached {
-    let result: Result<Value, any Error>
-    do { result = .success(try await work()) } catch { result = .failure(error) }
-    outcome.withLockedValue { $0 = result }
-    isDone.signal()
-  }
-  while isDone.wait(timeout: .now() + .milliseconds(100)) == .timedOut { tick() }
-  guard let result = outcome.withLockedValue({ $0 }) else { throw CancellationError() }
-  return try result.get()
-}

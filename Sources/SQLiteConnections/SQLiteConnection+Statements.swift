@@ -142,14 +142,19 @@ extension SQLiteConnection {
     return statement.text(at: 0)
   }
 
-  /// The first damage that SQLite finds in the database; nil for none.
+  /// The first damage that SQLite finds in the database; nil for none. Rows that break a constraint are no damage.
   ///
   /// - Parameter comparesIndexes: True if the order of indexes is checked, too.
   package func damage(comparingIndexes comparesIndexes: Bool = false) throws(SQLiteError) -> String? {
-    let found =
-      try text("PRAGMA main.\(comparesIndexes ? "integrity_check" : "quick_check")(1)") ?? "it cannot be checked"
-    let line = Self.line(ofCheck: found)
-    return line == "ok" ? nil : line
+    let statement = try prepare("PRAGMA main.\(comparesIndexes ? "integrity_check" : "quick_check")")
+    var isChecked = false
+    while try statement.step() {
+      isChecked = true
+      let line = Self.line(ofCheck: statement.text(at: 0) ?? "")
+      let isConstraint = line.hasPrefix("CHECK constraint failed in") || line.contains(" value in ")
+      if line != "ok", !isConstraint { return line }
+    }
+    return isChecked ? nil : "it cannot be checked"
   }
 
   /// The sentence in a finding of `PRAGMA quick_check`, without the line that names the database.

@@ -74,6 +74,13 @@ struct BTreePage {
     return Int(bytes.number32(at: try start(of: index)))
   }
 
+  /// The greatest rowid below a child of an interior page of a table, but the right-most child.
+  func separator(_ index: Int) throws(DatabaseFileError) -> Int64 {
+    var position = try start(of: index) + 4
+    guard let rowID = bytes.varint(at: &position) else { throw fault(index) }
+    return Int64(bitPattern: rowID)
+  }
+
   /// A cell that has a payload.
   struct Cell {
     /// The rowid; 0 in an index b-tree.

@@ -197,14 +197,14 @@ final class PageDifferences: @unchecked Sendable {
 ///
 /// The bits are in memory of their own: a class pays for exclusive access to its array each time, and this set is asked
 /// about every page of a file.
-final class PageBitmap {
+package final class PageBitmap {
   /// The number of pages that share a word of memory, those from a multiple of it up to the next.
   static let wordPages = 64
 
   private let words: UnsafeMutableBufferPointer<UInt64>
 
   /// - Parameter pages: The greatest page number that the set can hold.
-  init(upTo pages: Int) {
+  package init(upTo pages: Int) {
     words = .allocate(capacity: pages / 64 + 1)
     words.initialize(repeating: 0)
   }
@@ -212,13 +212,13 @@ final class PageBitmap {
   deinit { words.deallocate() }
 
   @inline(__always)
-  func contains(_ page: Int) -> Bool { words[page >> 6] >> UInt64(page & 63) & 1 == 1 }
+  package func contains(_ page: Int) -> Bool { words[page >> 6] >> UInt64(page & 63) & 1 == 1 }
 
   /// Inserts a page.
   ///
   /// - Returns: false when the set already contained it.
   @discardableResult
-  func insert(_ page: Int) -> Bool {
+  package func insert(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page & 63)
     defer { words[page >> 6] |= bit }
     return words[page >> 6] & bit == 0

@@ -112,6 +112,19 @@ def test_a_database_says_where_it_stands(people: People) -> None:
     stand(people.database)
 
 
+def back_up(notes: Path, folder: Path, restored: Path) -> None:
+    store = buckia.BackupStore(folder)
+    store.back_up(buckia.Database(notes), keep="hourly=24,daily=30", drill=True)
+    for point in store.history():
+        print(point.id, point.time, point.note or "")
+    store.restore(restored, at=store.history()[0].id)
+
+
+def test_a_database_is_backed_up(people: People, tmp_path: Path) -> None:
+    back_up(people.ben, tmp_path / "store", tmp_path / "restored.sqlite")
+    assert (tmp_path / "restored.sqlite").read_bytes() == people.ben.read_bytes()
+
+
 def look(file: Path) -> None:
     with buckia.changes(file) as changes:
         for change in changes:

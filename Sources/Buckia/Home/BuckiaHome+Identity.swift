@@ -13,6 +13,12 @@ extension BuckiaHome {
   /// - Throws: `BuckiaError` with `notPrivate` when others can read or change the file.
   package func identityIfAny() throws -> Identity? { try BuckiaError.wrapping { try identityFile.readIfPresent() } }
 
+  /// The secret keys that open what is encrypted for the person: those of the identity, if there is one, and of files.
+  package func secretKeys(and files: [String] = []) throws -> [AgeIdentity] {
+    let own = try identityIfAny().map { AgeIdentity.identities(of: $0) } ?? []
+    return try own + files.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: passphrase) }
+  }
+
   /// What signs backups; nil without an identity.
   package func backupSigner() throws -> ManifestSigner? { try identityIfAny().map { try ManifestSigner($0) } }
 

@@ -25,7 +25,7 @@ final class Command {
   private let name: String
   private var members: [String: JSONValue]
   private let database: Database?
-  private let options: FileOptions
+  let options: FileOptions
 
   /// - Throws: `BuckiaError` with `misuse` when the arguments are no JSON object.
   init(_ name: String, _ arguments: String, _ database: Database?, _ options: FileOptions) throws {
@@ -43,7 +43,9 @@ final class Command {
   }
 
   /// The commands by name. Each returns the document that the command line prints with `--json`.
-  static let all: [String: @Sendable (Command) throws -> JSONValue] = [
+  static let all = rest.merging(backups) { first, _ in first }
+
+  private static let rest: [String: @Sendable (Command) throws -> JSONValue] = [
     "init": { command in
       let trust = try command.optionalText("trust").map { word in
         guard let mode = TrustMode(rawValue: word) else { throw command.wrong("trust", "any or known") }
@@ -153,15 +155,13 @@ final class Command {
       }
     },
     "encrypt": { command in
-      let known = Recipients(in: command.home)
-      let recipients = try command.texts("to")
+      let recipients = try command.recipients()
       let passphrase = try command.optionalText("passphrase")
       guard (recipients == nil) != (passphrase == nil) else {
         throw Arguments.misuse("a file is encrypted for recipients (to) or with a passphrase")
       }
       var encryption =
-        try recipients.map { try FileEncryption(to: $0.map { try known.key($0) }) }
-        ?? FileEncryption(passphrase: passphrase ?? "")
+        try recipients.map { try FileEncryption(to: $0) } ?? FileEncryption(passphrase: passphrase ?? "")
       encryption.isArmored = try command.flag("armor")
       let (path, output, replaces) = try command.finish(
         (command.text("path"), command.text("output"), command.flag("replace")))
@@ -190,15 +190,15 @@ final class Command {
   // MARK: Arguments
 
   /// The home folder of the database, or else that of the options.
-  private var home: BuckiaHome { database?.home ?? options.home }
+  var home: BuckiaHome { database?.home ?? options.home }
 
-  private func with(_ body: (DatabaseManager) throws -> JSONValue) throws -> JSONValue {
+  func with(watched: Bool = true, _ body: (DatabaseManager) throws -> JSONValue) throws -> JSONValue {
     guard let database else { throw Arguments.misuse("database is NULL, and \(name) needs one") }
-    return try database.with(options.watch, body)
+    return try database.with(watched ? options.watch : nil, body)
   }
 
   /// Checks that all arguments have been read: a misspelled one must not be ignored.
-  private func finish<Value>(_ value: Value) throws -> Value {
+  func finish<Value>(_ value: Value) throws -> Value {
     guard let rest = members.keys.sorted().first else { return value }
     throw Arguments.misuse("\(name) has no argument \(rest)")
   }
@@ -212,18 +212,18 @@ final class Command {
     Arguments.misuse("the argument \(member) of \(name) has to be \(expected)")
   }
 
-  private func optionalText(_ member: String) throws -> String? {
+  func optionalText(_ member: String) throws -> String? {
     guard let value = take(member) else { return nil }
     guard case .string(let text) = value else { throw wrong(member, "text") }
     return text
   }
 
-  private func text(_ member: String) throws -> String {
+  func text(_ member: String) throws -> String {
     guard let text = try optionalText(member) else { throw wrong(member, "given") }
     return text
   }
 
-  private func flag(_ member: String) throws -> Bool {
+  func flag(_ member: String) throws -> Bool {
     guard let value = take(member) else { return false }
     guard case .bool(let flag) = value else { throw wrong(member, "true or false") }
     return flag
@@ -235,7 +235,13 @@ final class Command {
     return Int(clamping: number)
   }
 
-  private func texts(_ member: String) throws -> [String]? {
+  /// The keys of the people in the argument `to`.
+  func recipients() throws -> [AgeRecipient]? {
+    let known = Recipients(in: home)
+    return try texts("to").map { try $0.map { try known.key($0) } }
+  }
+
+  func texts(_ member: String) throws -> [String]? {
     guard let value = take(member) else { return nil }
     guard case .array(let values) = value else { throw wrong(member, "a list of texts") }
     return try values.map { value in
@@ -245,7 +251,7 @@ final class Command {
   }
 
   /// A policy for databases, whose changes have no ids.
-  private static func policy(_ word: JSONValue) throws -> ConflictPolicy {
+  static func policy(_ word: JSONValue) throws -> ConflictPolicy {
     guard case .string(let text) = word, let policy = ConflictPolicy(rawValue: text), policy != .latest else {
       throw Arguments.misuse(
         "\(word.lineText()) is no policy of a merge: there are keep-local, take-incoming and abort")
@@ -254,7 +260,7 @@ final class Command {
   }
 
   /// The members of an object; none if it is missing.
-  private func members(of member: String) throws -> [(name: String, value: JSONValue)] {
+  func members(of member: String) throws -> [(name: String, value: JSONValue)] {
     try take(member).map { try members($0, member) } ?? []
   }
 
@@ -274,8 +280,14 @@ final class Command {
     }
   }
 
-  private func object(_ member: String) throws -> JSONValue {
-    guard let value = take(member), case .object = value else { throw wrong(member, "an object") }
+  func optionalObject(_ member: String) throws -> JSONValue? {
+    guard let value = take(member) else { return nil }
+    guard case .object = value else { throw wrong(member, "an object") }
     return value
+  }
+
+  func object(_ member: String) throws -> JSONValue {
+    guard let object = try optionalObject(member) else { throw wrong(member, "an object") }
+    return object
   }
 }

@@ -52,6 +52,8 @@ package func buckia_concat(
 struct FileOptions {
   let home: BuckiaHome
   let decryption: FileDecryption?
+  /// The files of identities.
+  let identityFiles: [String]
   let watch: CallWatch
   private let replaces: Bool
 
@@ -59,6 +61,7 @@ struct FileOptions {
     let given = try Arguments.options(pointer, buckia_file_options())
     home = try BuckiaHome(given.home, given.home_passphrase)
     decryption = try FileDecryption.given(given.identities, given.identity_count, given.passphrase, in: home)
+    identityFiles = try Arguments.texts(given.identities, given.identity_count, "identities")
     watch = CallWatch(given.progress, given.progress_context, given.cancellation)
     replaces = given.replace
   }

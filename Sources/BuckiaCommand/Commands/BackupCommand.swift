@@ -63,29 +63,12 @@ struct BackupCommand: DatabaseSubcommand {
     options.acceptsDamage = acceptDamage
     let identities = try place.identities(in: home)
     let manager = target.manager(home: home.folder, polling: console.progress)
-    if drill, !unencrypted, identities.isEmpty,
-      try !options.recipients.isEmpty || !store.recipients(of: manager).isEmpty
-    {
-      throw ValidationError("--drill restores the point, which is encrypted; name a key that opens it with --identity.")
+    let run = try waitForTask { [options, drill] in
+      try await store.backUp(manager, options, keeping: policy, drills: drill, with: identities)
     }
-    let report = try waitForTask { [options] in try await store.backUp(manager, options) }
-    var pruned: PruneReport?
-    if let policy {
-      let home = home.folder
-      pruned = try waitForTask { [options] in
-        try await store.prune(
-          keeping: policy, of: report.point.history, home: home, with: identities,
-          for: options.recipients.isEmpty ? store.recipients(of: manager) : options.recipients)
-      }
-    }
-    var drilled: DrillResult?
-    if drill {
-      let home = home.folder
-      drilled = try waitForTask { try await store.drill(.id(report.point.id), home: home, with: identities) }
-    }
-    try console.document(report.json(drilled, pruned))
-    try console.say(report.lines(drilled, pruned, style: console.style))
-    return drilled.map { $0.fault == nil } ?? true ? .done : .failed
+    try console.document(run.json)
+    try console.say(run.lines(style: console.style))
+    return run.drill.map { $0.fault == nil } ?? true ? .done : .failed
   }
 }
 
@@ -112,10 +95,7 @@ struct StoreKeys: ParsableArguments {
       valueName: "file"))
   var identity: [String] = []
 
-  func identities(in home: HomeOptions) throws -> [AgeIdentity] {
-    let own = try home.folder.identityIfAny().map { AgeIdentity.identities(of: $0) } ?? []
-    return try own + identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
-  }
+  func identities(in home: HomeOptions) throws -> [AgeIdentity] { try home.folder.secretKeys(and: identity) }
 
   /// - Parameters:
   ///   - path: A folder, or a file of settings.
@@ -164,9 +144,7 @@ struct HistoryCommand: Subcommand {
     let store = try place.store(in: home)
     let home = home.folder
     let (points, unreadableCount) = try waitForTask { try await store.history(home: home) }
-    try console.document([
-      "version": 1, "points": .array(points.map(\.json)), "unreadable": .number(unreadableCount),
-    ])
+    try console.document(BackupStore.json(of: points, unreadable: unreadableCount))
     if unreadableCount > 0 {
       let advice = "buckia verify \(place.store.shellQuoted)"
       try console.say(console.style.suggestion("\(unreadableCount.counted("object")) cannot be read; see why", advice))
@@ -264,13 +242,14 @@ struct PruneCommand: Subcommand {
   }
 }
 
-extension BackupReport {
-  /// The report for people.
-  func lines(_ drill: DrillResult?, _ pruned: PruneReport?, style: Style) -> [String] {
+extension BackupRun {
+  /// The reports for people.
+  func lines(style: Style) -> [String] {
+    let (size, of) = (ByteCount(Int(backup.byteCount)), backup.isComplete ? "" : " of changes")
     var lines = [
-      isNew
-        ? "\(point.id)  \(pageCount.counted("page")), \(ByteCount(Int(byteCount)))\(isComplete ? "" : " of changes")"
-        : "Nothing has changed since \(point.id)."
+      backup.isNew
+        ? "\(backup.point.id)  \(backup.pageCount.counted("page")), \(size)\(of)"
+        : "Nothing has changed since \(backup.point.id)."
     ]
     if let pruned { lines += pruned.lines(isDryRun: false, style: style) }
     if let drill {

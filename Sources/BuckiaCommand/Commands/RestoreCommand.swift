@@ -20,7 +20,7 @@ struct RestoreCommand: Subcommand {
         buckia restore /media/backups notes.sqlite --table note --key id=7 --dry-run
         buckia restore /media/backups photos.sqlite --table photo --where 'album = 3'
         buckia restore --litestream /media/replica notes.sqlite
-        buckia restore --litestream "s3://bucket/notes?region=eu-central-1" notes.sqlite
+        buckia restore --litestream s3://bucket/folder notes.sqlite
       """)
 
   @Argument(help: "The store, a folder or the file of settings of `buckia sync`, and the database file.")
@@ -122,10 +122,7 @@ struct RestoreCommand: Subcommand {
       let point = try await client.restoreBackup(to: path, at: selection, of: history, with: identities)
       return (point, isNewest ? try await store.unreadableCount(after: point) : 0)
     }
-    try console.document([
-      "version": 1, "path": .string(path), "point": point.json, "bytes": .integer(point.databaseByteCount),
-      "unreadable": .number(unreadable),
-    ])
+    try console.document(point.json(restoredTo: path, unreadable: unreadable))
     try console.say(
       "\(path.escaped) is the state of \(UTCTime(unixMilliseconds: point.time)) (\(ByteCount(Int(point.databaseByteCount))))."
     )
@@ -187,10 +184,7 @@ extension RestoreCommand {
         of: scope, into: database, at: selection, of: history, with: identities, deletesNewer: deletesNewer,
         options: options)
     }
-    try console.document([
-      "version": 1, "path": .string(path), "point": point.json, "rows": report?.json(failure: nil) ?? .null,
-      "missingColumns": .strings(missing),
-    ])
+    try console.document(point.json(restoredTo: path, rows: report, missingColumns: missing))
     if !missing.isEmpty {
       try console.say(
         console.style.note(

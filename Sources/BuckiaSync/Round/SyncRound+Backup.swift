@@ -84,10 +84,9 @@ extension SyncRound {
     if let last, now - last < Self.pruningPause, last <= now { return }
     if last != nil {
       let database = configuration.database
-      let identity = try await runBlocking { try database.home.identityIfAny() }
+      let identities = try await runBlocking { try database.home.secretKeys() }
       try await store.prune(
-        keeping: policy, of: history, home: database.home, with: identity.map { AgeIdentity.identities(of: $0) } ?? [],
-        for: store.recipients(of: database))
+        keeping: policy, of: history, home: database.home, with: identities, for: store.recipients(of: database))
     }
     try await index.set(setting, to: "\(now)")
   }
@@ -123,7 +122,7 @@ extension BuckiaClient {
     with identities: [AgeIdentity]? = nil
   ) async throws -> BackupPoint {
     let home = configuration.database.home
-    let own = try await runBlocking { try home.identityIfAny().map { AgeIdentity.identities(of: $0) } ?? [] }
+    let own = try await runBlocking { try home.secretKeys() }
     try await takePart()
     let store = try backups
     var (selection, history) = (selection, history)

@@ -668,6 +668,17 @@ typedef struct buckia_file_options {
    encrypt           path, output, to (a list) or passphrase, armor, replace
    decrypt           path, output, replace; the options have identities and passphrase
 
+   For backups. A store is a folder; `options` have the identities that open an encrypted one. The database is opened by its path.
+
+   backup            store, note, to (a list), keep (rules), drill, unencrypted, unsigned, acceptDamage (all but store optional)
+   history           store
+   restore           store, at (a time or id), history, output (a new file; without it, the content of the database is replaced;
+                     all but store optional)
+   restore rows      store, scope (an object), at, history, onConflict, deleteNewer, dryRun (all but store and scope optional)
+   prune             store, keep, history, to (a list), dryRun (the last three optional)
+   prune undo        store
+   verify store      store
+
    An argument that the command does not have gives BUCKIA_MISUSE. */
 BUCKIA_API buckia_status buckia_call(
     buckia_database *database, const char *command, const char *arguments, const buckia_file_options *options,

@@ -12,6 +12,7 @@ enough.
 rows are those of Python's `sqlite3`: None, int, float, str and bytes. Errors are exceptions, :class:`Error`.
 """
 
+from ._backups import BackupPoint, BackupReport, BackupStore, PruneReport, RestoredRows, StoreFault, StoreReport
 from ._changes import Change, Changes, changes
 from ._conflicts import (
     ConflictRecord,
@@ -87,6 +88,9 @@ __all__ = [
     "Acceptance",
     "Answer",
     "ApplyReport",
+    "BackupPoint",
+    "BackupReport",
+    "BackupStore",
     "BusyError",
     "CannotBorrowError",
     "Card",
@@ -126,12 +130,14 @@ __all__ = [
     "PathLike",
     "Policy",
     "Progress",
+    "PruneReport",
     "WarningCode",
     "ReplicatedTable",
     "Resolution",
     "ResolveReport",
     "ResolvedConflict",
     "Resolver",
+    "RestoredRows",
     "Row",
     "SchemaMode",
     "SchemaNote",
@@ -144,6 +150,8 @@ __all__ = [
     "SkippedUndo",
     "SnapshotReport",
     "Status",
+    "StoreFault",
+    "StoreReport",
     "Stream",
     "TableCounts",
     "TableDiff",
