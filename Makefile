@@ -16,7 +16,7 @@ CONFIGURATION ?= debug
 BUCKIA_BENCH_ROWS ?= 1000000
 # How often each implementation runs, instead of the suite's own number.
 BUCKIA_BENCH_ROUNDS ?=
-# One part of the benchmarks: apply, folder, diff, share, sync, memory, peer or hosts. Results and README are left alone then.
+# One part of the benchmarks: apply, folder, diff, share, sync, backup, memory, peer or hosts. Results and README are left alone then.
 PART ?=
 RESULTS := $(if $(PART)$(BUCKIA_BENCH_ROUNDS)$(filter-out 1000000,$(BUCKIA_BENCH_ROWS)),.build/benchmarks/results,Benchmarks/results)
 RECORDS := $(CURDIR)/.build/benchmarks/records

@@ -68,8 +68,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaBenchmarkSuite",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteChangesets",
-        "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaBackup", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "BuckiaSync",
+        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
       ],
       path: "Benchmarks/BuckiaBenchmarkSuite"),

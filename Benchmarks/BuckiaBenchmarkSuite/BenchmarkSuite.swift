@@ -30,6 +30,11 @@ enum BenchmarkSuite {
       (.sync, 1, transfers(of: .small, rows: rows)),
       (.sync, 3, transfers(of: .large, rows: rows)),
       (.sync, 1, TransferredFiles.Kind.allCases.map { .memoryOfTransfers($0, rows: rows) } + [.requestsOfRounds()]),
+      (
+        .backup, 3,
+        [.backup(changed: false, rows: rows), .backup(changed: true, rows: rows), .restoring(rows: rows)]
+      ),
+      (.backup, 1, [.backupBytes(rows: rows), .storeSize(rows: rows), .memoryOfBackups(rows: rows)]),
       // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
       (
         .memory, 1,

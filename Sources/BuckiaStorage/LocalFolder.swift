@@ -40,14 +40,14 @@ public struct LocalFolder: StorageProvider {
 
   /// All files of a folder, and the paths of files that a person could expect among them: links, hidden and unfinished
   /// files, and those with names that no storage accepts. Files of the operating system are not among these.
-  package func all(in request: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
+  package func all(in folder: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
     var page = ListPage(objects: [])
     var leftOut: [String] = []
-    var folders = [request]
+    var folders = [folder]
     while let folder = folders.popLast() {
       try Task.checkCancellation()
       let found = try await runBlocking { [folder] in try entries(of: folder) }
-      if found == nil, folder == request { page.isMissing = true }
+      if found == nil, folder == nil { page.isMissing = true }
       for entry in found ?? [] {
         switch entry {
         case .folder(let path): folders.append(path)

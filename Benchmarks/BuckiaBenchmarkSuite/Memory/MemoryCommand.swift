@@ -1,7 +1,9 @@
 import BuckiaBytes
 import ArgumentParser
 import Buckia
+import BuckiaBackup
 import BuckiaBenchmarks
+import BuckiaStorage
 import Foundation
 
 /// Does one thing with Buckia and prints the peak resident memory of this process, in bytes.
@@ -10,7 +12,7 @@ import Foundation
 struct MemoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "memory", abstract: "Prints the peak memory of one piece of work.", shouldDisplay: false,
-    subcommands: [Apply.self, Exchange.self, Diff.self, Encrypt.self, Decrypt.self])
+    subcommands: [Apply.self, Exchange.self, Diff.self, Encrypt.self, Decrypt.self, Backup.self])
 
   /// Applies one file.
   struct Apply: ParsableCommand {
@@ -70,6 +72,30 @@ struct MemoryCommand: ParsableCommand {
     func run() throws {
       try FileDecryption(identities: AgeIdentity.identities(inFile: identityFile)).decrypt(file, to: target)
       print(peakResidentBytes)
+    }
+  }
+
+  /// Does something with a store of backups.
+  struct Backup: ParsableCommand {
+    @Argument var step: String
+    @Argument var database: String
+    @Argument var store: String
+    @Argument var home: String
+    @Argument var target: String
+
+    func run() throws {
+      let home = BuckiaHome(path: home)
+      let (step, target, store) = (step, target, BackupStore(folder: store))
+      let database = DatabaseManager(database, home: home)
+      try waitForTask {
+        switch step {
+        case "restore": _ = try await store.restore(to: target)
+        case "verify": _ = try await store.verify(home: home)
+        case "prune": _ = try await store.prune(keeping: RetentionPolicy("last=1"), home: home)
+        default: _ = try await store.backUp(database)
+        }
+      }
+      print(MemoryCommand.peakResidentBytes)
     }
   }
 

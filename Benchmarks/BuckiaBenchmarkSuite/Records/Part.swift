@@ -5,6 +5,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
   case diff
   case share
   case sync
+  case backup
   case memory
   case peer
   case hosts
@@ -17,6 +18,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
     case .diff: "Finding the difference"
     case .share: "Sharing"
     case .sync: "Storage"
+    case .backup: "Backups"
     case .memory: "Memory"
     case .peer: "Against other programs"
     case .hosts: "Called from other languages"

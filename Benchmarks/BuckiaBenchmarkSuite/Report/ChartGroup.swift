@@ -24,6 +24,8 @@ struct ChartGroup {
     ChartGroup(file: "difference.svg", title: "Finding the difference of two databases", prefix: "difference-"),
     ChartGroup(file: "transfers-up.svg", title: "Uploading to a WebDAV server", prefix: "upload-"),
     ChartGroup(file: "transfers-down.svg", title: "Downloading from a WebDAV server", prefix: "download-"),
+    ChartGroup(file: "backup.svg", title: "Backups of a large database", prefix: "backup-changed"),
+    ChartGroup(file: "backup-restore.svg", title: "Restoring the 100th backup", prefix: "backup-restore"),
     ChartGroup(file: "memory.svg", title: "Peak memory", prefix: "memory-"),
     ChartGroup(
       file: "peer-difference.svg", title: "Finding the difference, against other programs", prefix: "peer-difference-"),

@@ -73,7 +73,7 @@ struct ResultsDocument {
     "```",
     "make bench                              # everything; writes this file and the charts",
     "make bench BUCKIA_BENCH_ROWS=100000     # smaller; the report goes to .build/benchmarks/results",
-    "make bench PART=apply                   # one part: apply, folder, diff, share, sync, memory, peer or hosts",
+    "make bench PART=apply                   # one part: apply, folder, diff, share, sync, backup, memory, peer or hosts",
     "buckia bench                            # a short version, for any machine",
     "```",
   ]
