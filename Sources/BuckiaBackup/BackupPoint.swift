@@ -1,6 +1,13 @@
+import Buckia
 import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A state of a database that a ``BackupStore`` can restore.
 ///
@@ -17,8 +24,12 @@ public struct BackupPoint: Hashable, Sendable, Identifiable {
   public let sequence: Int64
   /// The time at which the state was read, in milliseconds since 1970.
   public let time: Int64
-  /// The note that was given with it.
-  public let note: String?
+  /// The note that was given with it; nil for none, and for an encrypted one until ``openNote(with:)`` has opened it.
+  public private(set) var note: String?
+  /// The encrypted note, an age file.
+  private let sealedNote: [UInt8]?
+  /// True if the note is encrypted, as in an encrypted store.
+  public var hasEncryptedNote: Bool { sealedNote != nil }
   /// The size of a page of the database in bytes.
   public let pageSize: Int
   /// The number of pages.
@@ -46,6 +57,48 @@ public struct BackupPoint: Hashable, Sendable, Identifiable {
 }
 
 extension BackupPoint {
+  /// - Parameter recipients: For whom the note is encrypted; nil for nobody.
+  /// - Throws: `BuckiaError` with `misuse` if the note is too long.
+  init(
+    id: KSUID, historyID: HistoryID, sequence: Int64, time: Int64, note: String?, for recipients: Encryption?,
+    pageSize: Int, pageCount: Int64, isBeforeRestore: Bool, sum: PageSum, previous: ContentDigest?, signer: SigningKey?
+  ) throws {
+    (self.id, self.historyID, self.sequence, self.time, self.note) = (id, historyID, sequence, time, note)
+    (self.pageSize, self.pageCount, self.isBeforeRestore) = (pageSize, pageCount, isBeforeRestore)
+    (self.sum, self.previous, self.signer) = (sum, previous, signer)
+    sealedNote = try recipients.flatMap { recipients in
+      try note.map { note in
+        let sealed = TemporaryBuffer()
+        let output = try EncryptingOutput(sealed, for: recipients)
+        try output.write(Array(note.utf8))
+        try output.finish()
+        return try sealed.allBytes()
+      }
+    }
+    let limit = BackupObject.headerByteCount / 2
+    guard statements.utf8.count <= limit else {
+      throw BuckiaError(
+        .misuse, "the note is too long for the header of a point; with many recipients it takes more space")
+    }
+  }
+
+  /// Decrypts an encrypted note.
+  ///
+  /// - Parameter identities: The secret keys. If none opens it, ``note`` stays nil.
+  /// - Throws: `BuckiaError` if it is damaged.
+  public mutating func openNote(with identities: [AgeIdentity]) throws {
+    guard note == nil, let sealedNote, !identities.isEmpty else { return }
+    do {
+      let sealed = TemporaryBuffer(sealedNote)
+      let input = try DecryptingInput(PositionedInput(sealed, from: 0), with: Decryption(identities: identities))
+      var bytes = [UInt8](repeating: 0, count: sealedNote.count)
+      let count = try bytes.withUnsafeMutableBytes { try input.readFully(into: $0) }
+      note = String(decoding: bytes[..<count], as: UTF8.self)
+    } catch let error as ByteStreamError where error.code == .noMatchingIdentity {
+      return
+    } catch { throw BuckiaError.wrapped(error) }
+  }
+
   /// The statements about the state, as the object has them. They never change, so they are signed once.
   var statements: String {
     var object = JSONObject([
@@ -54,7 +107,11 @@ extension BackupPoint {
       .init("sum", .string(sum.digest.description)),
     ])
     if isBeforeRestore { object.append("beforeRestore", true) }
-    if let note { object.append("note", .string(note)) }
+    if let sealedNote {
+      object.append("sealedNote", .string(Data(sealedNote).base64EncodedString()))
+    } else if let note {
+      object.append("note", .string(note))
+    }
     if let previous { object.append("previous", .string(previous.description)) }
     if let signer { object.append("signer", .string(signer.description)) }
     return JSONValue.object(object).lineText()
@@ -71,6 +128,9 @@ extension BackupPoint {
     sum = PageSum(try fields.bytes("sum", as: ContentDigest.self))
     isBeforeRestore = try fields.flag("beforeRestore")
     note = try fields.stringIfNamed("note")
+    let sealed = try fields.stringIfNamed("sealedNote")
+    sealedNote = sealed.flatMap { Data(base64Encoded: $0) }.map { Array($0) }
+    guard sealed == nil || sealedNote != nil else { throw fields.invalid("sealedNote", "is no base64") }
     previous = try fields.optionalBytes("previous", as: ContentDigest.self)
     signer = try fields.optionalBytes("signer", as: SigningKey.self)
     try fields.finish()

@@ -9,7 +9,8 @@ extension BackupPoint {
     JSONObject([
       .init("id", .string(id.description)), .init("history", .string(history)), .init("sequence", .integer(sequence)),
       .init("time", .string(UTCTime(unixMilliseconds: time).rfc3339)), .init("note", .text(note)),
-      .init("databaseBytes", .integer(databaseByteCount)), .init("signed", .bool(isSigned)),
+      .init("noteEncrypted", .bool(hasEncryptedNote)), .init("databaseBytes", .integer(databaseByteCount)),
+      .init("signed", .bool(isSigned)),
     ])
   }
 }

@@ -243,8 +243,8 @@ private struct BackupDraft {
     self = try database.withPages { pages, connection in
       if last != nil { try Self.requireTables(connection, options, database.path) }
       let base = known.flatMap { $0.canGrow(pages.header.pageSize, keys, present, Self.deltaLimit) ? $0 : nil }
-      let output = try PageOutput(
-        at: file, for: recipients.isEmpty ? nil : Encryption(to: recipients))
+      let encryption = try recipients.isEmpty ? nil : Encryption(to: recipients)
+      let output = try PageOutput(at: file, for: encryption)
       let record = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
       let key = base?.document.hashKey ?? SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
       let (sum, changed) = try Self.copy(pages, besides: base, key, to: output, record)
@@ -264,10 +264,11 @@ private struct BackupDraft {
       }
       let now = WallClock.unixMilliseconds
       var generator = SystemRandomNumberGenerator()
-      let point = BackupPoint(
+      let point = try BackupPoint(
         id: try database.home.newIDs(after: [greatest].compactMap { $0 }, unixSeconds: now / 1_000).ids[0],
         historyID: last?.point.historyID ?? .random(using: &generator) ?? BackupPoint.HistoryID(checked: []),
-        sequence: (last?.point.sequence ?? 0) + 1, time: now, note: options.note, pageSize: pages.header.pageSize,
+        sequence: (last?.point.sequence ?? 0) + 1, time: now, note: options.note, for: encryption,
+        pageSize: pages.header.pageSize,
         pageCount: pageCount, isBeforeRestore: options.isBeforeRestore, sum: sum,
         previous: last.map { ContentDigest(of: Array($0.document.statements.utf8)) }, signer: signer?.identity)
       let payload = try output.finish(base: base?.point.id, signer: signer?.identity) {

@@ -29,6 +29,7 @@ extension BackupStore {
   ///
   /// - Parameters:
   ///   - policy: The rules.
+  ///   - isPermanent: True to delete the removed objects at once, and those of earlier prunings, so that the space is free.
   ///   - history: The history; nil if the store has one only.
   ///   - home: The home with the identity that signs the rewritten objects, and the clock of ids.
   ///   - identities: The secret keys, of which one opens an encrypted backup.
@@ -38,7 +39,8 @@ extension BackupStore {
   /// - Throws: `StorageError`. All points can then be restored still.
   @discardableResult
   public func prune(
-    keeping policy: RetentionPolicy, of history: String? = nil, home: BuckiaHome = .standard,
+    keeping policy: RetentionPolicy, permanently isPermanent: Bool = false, of history: String? = nil,
+    home: BuckiaHome = .standard,
     with identities: [AgeIdentity] = [], for recipients: [AgeRecipient] = [], isDryRun: Bool = false
   ) async throws -> PruneReport {
     let listing = try await list()
@@ -58,6 +60,10 @@ extension BackupStore {
       throw BuckiaError(
         .misuse, "the points are encrypted; name all who can open them, for whom they are written again (--to)")
     }
+    let limit = isPermanent ? Int64.max : now / 1_000 - Self.graceSeconds
+    for (id, old) in listing.pruned where Int64(id.unixSeconds) < limit {
+      for object in old { try await storage.delete(object.path) }
+    }
     let cutOff = faults.keys.filter { Int64($0.unixSeconds) < now / 1_000 - Self.uploadSeconds }
     if !pruning.removed.isEmpty || !listing.replaced.isEmpty || !cutOff.isEmpty {
       let id = try home.newIDs(after: [], unixSeconds: now / 1_000).ids[0]
@@ -73,12 +79,13 @@ extension BackupStore {
         moved.append(object.path)
       }
       for path in moved {
-        try await storage.moveOrCopy(path, to: self.path("pruned/\(id)/\(path.name)"), replacing: true)
+        if isPermanent {
+          try await storage.delete(path)
+        } else {
+          try await storage.moveOrCopy(path, to: self.path("pruned/\(id)/\(path.name)"), replacing: true)
+        }
       }
-      report.id = id
-    }
-    for (id, old) in listing.pruned where Int64(id.unixSeconds) < now / 1_000 - Self.graceSeconds {
-      for object in old { try await storage.delete(object.path) }
+      report.id = isPermanent ? nil : id
     }
     return report
   }

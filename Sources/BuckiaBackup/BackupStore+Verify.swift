@@ -15,6 +15,17 @@ public struct BackupVerification: Hashable, Sendable {
   /// The public keys that have signed points, in hexadecimal.
   public internal(set) var signers: Set<String> = []
 
+  /// Nothing was found yet.
+  package init() {}
+
+  /// Adds what was found in another store.
+  package mutating func add(_ other: BackupVerification) {
+    points += other.points
+    faults += other.faults
+    restored += other.restored
+    signers.formUnion(other.signers)
+  }
+
   /// A fault of the store.
   public struct Fault: Hashable, Sendable {
     /// The path of the object in the storage.
@@ -95,6 +106,11 @@ extension BackupStore {
     guard hasher.digest == object.payload.digest else {
       throw StorageError(.damaged, "its pages are not those that were stored", path: object.path)
     }
+  }
+
+  /// The time of the last check by restoring a point that was in order, in milliseconds since 1970; nil for none.
+  package func lastGoodDrill(home: BuckiaHome) throws -> Int64? {
+    try StoreFiles(of: self, in: home).drills().last { $0.fault == nil }?.time
   }
 
   /// Restores a point to a temporary file, lets SQLite check it, and records the result.

@@ -143,7 +143,7 @@ public struct BackupStore: Sendable {
   /// A point in the list of a store.
   public struct Entry: Hashable, Sendable {
     /// The point.
-    public let point: BackupPoint
+    public internal(set) var point: BackupPoint
     /// The size of its object in bytes.
     public let byteCount: Int64
     /// True if restoring it needs a secret key.
@@ -184,17 +184,23 @@ public struct BackupStore: Sendable {
 
   /// The points of the store, the oldest first, and how many objects cannot be read. ``verify(home:with:)`` names these.
   ///
-  /// - Parameter home: The home with the record of checks.
+  /// - Parameters:
+  ///   - home: The home with the record of checks.
+  ///   - identities: The secret keys that open the notes of an encrypted store.
   /// - Throws: `StorageError` if the store cannot be read.
-  public func history(home: BuckiaHome = .standard) async throws -> (points: [Entry], unreadableCount: Int) {
+  public func history(
+    home: BuckiaHome = .standard, with identities: [AgeIdentity] = []
+  ) async throws -> (points: [Entry], unreadableCount: Int) {
     let drills = try await runBlocking { try StoreFiles(of: self, in: home).drills() }
     let good = drills.reduce(into: [:]) { $0[$1.id] = $1.fault == nil }
     let (objects, faults) = try await objects(in: list())
     var whole: Set<KSUID> = []
-    let points = objects.map {
+    let points = try objects.map {
       if $0.payload.base.map(whole.contains) ?? true { whole.insert($0.id) }
+      var point = $0.point
+      try point.openNote(with: identities)
       return Entry(
-        point: $0.point, byteCount: $0.byteCount, isEncrypted: $0.payload.isEncrypted,
+        point: point, byteCount: $0.byteCount, isEncrypted: $0.payload.isEncrypted,
         isVerified: good[$0.id] ?? false, isBroken: !whole.contains($0.id))
     }
     return (points, faults.count)

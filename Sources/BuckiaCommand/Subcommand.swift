@@ -151,6 +151,13 @@ struct HomeOptions: ParsableArguments {
     }
   }
 
+  /// True if the secret keys can be used without asking for a passphrase.
+  var isOpen: Bool {
+    get throws {
+      try identityPassphraseFile != nil || Self.variable != nil || folder.isIdentityProtected() != true
+    }
+  }
+
   private static var variable: String? {
     ProcessInfo.processInfo.environment["BUCKIA_PASSPHRASE_FILE"].flatMap { $0.isEmpty ? nil : $0 }
   }

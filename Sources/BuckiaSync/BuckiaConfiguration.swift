@@ -129,6 +129,9 @@ public struct SyncOptions: Sendable {
   public var backupRecipients: [AgeRecipient] = []
   /// The backups that are kept, which is seen to once a day; nil for all.
   public var backupRetention: RetentionPolicy? = .usual
+  /// The days after which a new backup is restored to a temporary file for a check, counted from the last good check; 0
+  /// for each backup, nil for never. The whole backup is downloaded for it.
+  public var backupDrillDays: Int?
   /// True if original recordings are uploaded.
   public var uploadsOriginals = true
   /// True if smaller versions are uploaded.

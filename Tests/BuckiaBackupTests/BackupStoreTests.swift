@@ -128,6 +128,40 @@ import Testing
     #expect(size < whole * 12 / 10)
   }
 
+  @Test func `the note of an encrypted point can be read with the secret key only`() async throws {
+    try run(Self.notes)
+    let (key, other) = (AgeIdentity(), AgeIdentity())
+    var options = BackupOptions()
+    options.recipients = [try key.recipient()]
+    options.note = "before the import of Zoë's photos"
+    #expect(try await store.backUp(database, options).point.note == options.note)
+    let bytes = try Data(contentsOf: URL(filePath: folder.file("store/\(objects()[0])")))
+    #expect(!String(decoding: bytes.prefix(4_096), as: UTF8.self).contains("import"))
+    for (keys, note) in [([], nil), ([other], nil), ([other, key], options.note)] {
+      let point = try #require(await store.history(home: home, with: keys).points.first?.point)
+      #expect(point.note == note && point.hasEncryptedNote)
+    }
+    options.recipients = try (0..<20).map { _ in try AgeIdentity().recipient() }
+    options.note = String(repeating: "a", count: 1_000)
+    await #expect(throws: BuckiaError.self) { try await store.backUp(database, options) }
+  }
+
+  @Test func `a permanent pruning frees the space at once`() async throws {
+    try run(Self.notes)
+    for number in 1...4 {
+      try await store.backUp(database)
+      try run("UPDATE note SET text = 'Edit \(number)' WHERE id = \(number)")
+      if number == 3 { try await store.prune(keeping: RetentionPolicy("last=2"), home: home) }
+    }
+    let report = try await store.prune(keeping: RetentionPolicy("last=1"), permanently: true, home: home)
+    #expect(report.removed.count == 2 && report.id == nil)
+    #expect(
+      try FileManager.default.subpathsOfDirectory(atPath: folder.file("store")).filter { $0.hasSuffix(".backup") }
+        == objects())
+    await #expect(throws: StorageError.self) { try await store.restorePruned() }
+    #expect(try await TestDatabases.texts("SELECT text FROM note WHERE id = 3", on: restored()) == ["Edit 3"])
+  }
+
   @Test func `an encrypted store is written without the secret key, and read with it only`() async throws {
     try run(Self.notes)
     let identity = AgeIdentity()

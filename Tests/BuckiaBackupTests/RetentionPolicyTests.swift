@@ -39,10 +39,11 @@ extension BackupObject {
   /// An object of no pages.
   fileprivate static func sample(_ number: Int, at time: Int64) throws -> BackupObject {
     let digest = ContentDigest(of: [])
-    let point = BackupPoint(
+    let point = try BackupPoint(
       id: KSUID(timestamp: UInt32(number), payloadHigh: 0, payloadLow: 0),
       historyID: BackupPoint.HistoryID(checked: Array(repeating: 0, count: 16)), sequence: Int64(number), time: time,
-      note: nil, pageSize: 4_096, pageCount: 1, isBeforeRestore: false, sum: PageSum(), previous: nil, signer: nil)
+      note: nil, for: nil, pageSize: 4_096, pageCount: 1, isBeforeRestore: false, sum: PageSum(), previous: nil,
+      signer: nil)
     return try BackupObject(
       point: point, digest: digest,
       payload: Payload(

@@ -116,6 +116,22 @@ struct BackupTests {
     #expect(try fileBytes(try await anna.restored()) == fileBytes(anna.database))
   }
 
+  @Test("A new backup is restored for a check if the last good check is too old", arguments: [nil, 1])
+  func drills(days: Int?) async throws {
+    var anna = anna
+    anna.options.backupDrillDays = days
+    for number in 0..<2 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try await anna.sync()
+    }
+    #expect(try await anna.points().count == 2)
+    let status = try #require(BackupStore.status(of: anna.configuration().database).first)
+    #expect((status.verifiedAt != nil) == (days != nil) && status.fault == nil)
+    // Only the first one was: a day has not passed.
+    let checked = try await BuckiaClient(anna.configuration()).backups.history(home: anna.configuration().database.home)
+    #expect(checked.points.map(\.isVerified) == [days != nil, false])
+  }
+
   @Test("Encrypted backups are opened by the key that they are encrypted for, and by no other one")
   func encrypted() async throws {
     var anna = anna

@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(arguments: Seeds.shards) func `what an app writes is in order`(shard: Int) throws {
-    try Seeds.tryEach(40, shard: shard, editRandomly)
+    try Seeds.tryEach(40, shard: shard) { try editRandomly(seed: $0) }
   }
 
   private func editRandomly(seed: UInt64) throws {
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: Seeds.shards) func `damage that SQLite finds in a changed page is found`(shard: Int) throws {
-    try Seeds.tryEach(200, shard: shard, damageRandomly)
+    try Seeds.tryEach(200, shard: shard) { try damageRandomly(seed: $0) }
   }
 
   private func damageRandomly(seed: UInt64) throws {

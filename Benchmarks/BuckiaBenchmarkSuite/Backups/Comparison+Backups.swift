@@ -148,7 +148,7 @@ extension Comparison {
       for commit in 1...commits {
         try BackedUpDatabase.changeAll(database)
         try tools.buckia.backUp(database, store)
-        if commit.isMultiple(of: 100) { try tools.prune(store) }
+        if commit.isMultiple(of: 100) || commit == commits { try tools.prune(store) }
       }
       return Workload(
         size: "400 KiB",

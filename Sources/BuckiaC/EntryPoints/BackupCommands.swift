@@ -22,8 +22,11 @@ extension Command {
     },
     "history": { command in
       let (store, home) = (try command.finish(command.store), command.home)
+      // A protected identity without its passphrase leaves notes closed.
+      let isClosed = try home.passphrase == nil && home.isIdentityProtected() == true
+      let identities = try isClosed ? [] : command.secretKeys
       return try command.wait {
-        let (points, unreadable) = try await store.history(home: home)
+        let (points, unreadable) = try await store.history(home: home, with: identities)
         return BackupStore.json(of: points, unreadable: unreadable)
       }
     },

@@ -142,8 +142,9 @@ struct HistoryCommand: Subcommand {
 
   func perform(on console: Console) throws -> ExitStatus {
     let store = try place.store(in: home)
+    let identities = try home.isOpen ? place.identities(in: home) : []
     let home = home.folder
-    let (points, unreadableCount) = try waitForTask { try await store.history(home: home) }
+    let (points, unreadableCount) = try waitForTask { try await store.history(home: home, with: identities) }
     try console.document(BackupStore.json(of: points, unreadable: unreadableCount))
     if unreadableCount > 0 {
       let advice = "buckia verify \(place.store.shellQuoted)"
@@ -171,7 +172,8 @@ extension BackupStore.Entry {
   fileprivate func cells(isAlone: Bool) -> [TextTable.Cell] {
     let history = isAlone ? nil : "history \(point.history.prefix(8))"
     let state = isBroken ? "needs an object that is missing" : isVerified ? "verified" : nil
-    let words = [history, state, point.note?.escaped].compactMap { $0 }
+    let note = point.note?.escaped ?? (point.hasEncryptedNote ? "encrypted note" : nil)
+    let words = [history, state, note].compactMap { $0 }
     return [
       .init("\(point.id)"), .init(String("\(UTCTime(unixMilliseconds: point.time))".prefix(19))),
       .init("\(ByteCount(Int(byteCount)))"), .init(words.joined(separator: "; ")),
@@ -208,6 +210,9 @@ struct PruneCommand: Subcommand {
   @Flag(help: "Bring back the points that the last pruning has removed.")
   var undo = false
 
+  @Flag(help: "Delete what is removed at once, and what earlier prunings have removed, so that the space is free.")
+  var permanently = false
+
   @Flag(help: "Say what would be removed, and remove nothing.")
   var dryRun = false
 
@@ -215,7 +220,7 @@ struct PruneCommand: Subcommand {
 
   func validate() throws {
     guard (keep != nil) != undo else { throw ValidationError("Give the rules with --keep, or --undo.") }
-    guard !undo || !dryRun else { throw ValidationError("--dry-run is for --keep.") }
+    guard !undo || !dryRun && !permanently else { throw ValidationError("--dry-run and --permanently are for --keep.") }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -231,10 +236,11 @@ struct PruneCommand: Subcommand {
     let identities = try place.identities(in: home)
     let recipients = Recipients(in: folder)
     let keys = try to.map { try recipients.key($0) }
-    let (history, isDryRun) = (history, dryRun)
+    let (history, isDryRun, isPermanent) = (history, dryRun, permanently)
     let report = try waitForTask {
       try await store.prune(
-        keeping: policy, of: history, home: folder, with: identities, for: keys, isDryRun: isDryRun)
+        keeping: policy, permanently: isPermanent, of: history, home: folder, with: identities, for: keys,
+        isDryRun: isDryRun)
     }
     try console.document(report.json(isDryRun: isDryRun))
     try console.say(report.lines(isDryRun: isDryRun, style: console.style))
@@ -283,9 +289,14 @@ extension VerifyCommand {
   func verifyStore(_ path: String, on console: Console) throws -> ExitStatus {
     var keys = StoreKeys()
     keys.identity = decryption.identity
-    let store = try keys.store(path, in: home)
-    let (identities, folder) = (try keys.identities(in: home), home.folder)
-    let found = try waitForTask { try await store.verify(home: folder, with: identities) }
+    let stores =
+      try StoreKeys.isSettings(path) ? StoreKeys.client(path, in: home).allBackups : [keys.store(path, in: home)]
+    let (identities, folder) = (try home.isOpen ? keys.identities(in: home) : [], home.folder)
+    let found = try waitForTask {
+      var found = BackupVerification()
+      for store in stores { found.add(try await store.verify(home: folder, with: identities)) }
+      return found
+    }
     try console.show(found.json, found.lines(style: console.style))
     return found.faults.isEmpty ? .done : .failed
   }

@@ -231,6 +231,7 @@ struct SyncFile {
       if let rules = try node["backup-keep"]?.text() {
         options.backupRetention = rules == "all" ? nil : try RetentionPolicy(rules)
       }
+      options.backupDrillDays = try node["backup-drill"].map { Int(try $0.count()) }
       options.uploadsOriginals = try node["originals"]?.flag() ?? true
       options.uploadsReworked = try node["reworked"]?.flag() ?? true
       options.include = try node["include"]?.texts() ?? []

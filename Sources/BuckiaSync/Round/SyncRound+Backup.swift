@@ -61,10 +61,30 @@ extension SyncRound {
     result.backedUp = true
     result.uploaded.append(
       SyncResult.Transfer(path: try store.path(of: report.point), byteCount: report.byteCount, storage: storage.name))
-    do { try await prune(store, report.point.history, in: storage) } catch let error as StorageError {
+    do {
+      try await prune(store, report.point.history, in: storage)
+      try await drill(store, report.point)
+    } catch let error as StorageError {
       note(error, in: .backingUp, about: storage.name)
     }
     return true
+  }
+
+  /// Restores the new point for a check, if the last good check is older than the options allow.
+  private mutating func drill(_ store: BackupStore, _ point: BackupPoint) async throws {
+    guard let days = options.backupDrillDays else { return }
+    let home = configuration.database.home
+    let last = try await runBlocking { try store.lastGoodDrill(home: home) }
+    if let last, WallClock.unixMilliseconds - last < Int64(days) * 86_400_000 { return }
+    let identities = try await canSign() ? runBlocking { try home.secretKeys() } : []
+    do {
+      if let fault = try await store.drill(.id(point.id), home: home, with: identities).fault {
+        throw StorageError(.damaged, "the backup cannot be restored: \(fault)", path: try store.path(of: point))
+      }
+    } catch let error as ByteStreamError where error.code == .noMatchingIdentity {
+      result.notes.append(
+        "the backups were not checked by restoring one: they are encrypted, and no key here opens them")
+    }
   }
 
   /// True if the person's identity can sign: it has no passphrase, or that is known.
@@ -96,10 +116,15 @@ extension BuckiaClient {
   /// The backups in the storage, of this database and of the person's other devices.
   ///
   /// - Throws: `StorageError` with `invalidSetting`.
-  public var backups: BackupStore {
+  public var backups: BackupStore { get throws { try allBackups[0] } }
+
+  /// The backups in the storage and in each mirror.
+  package var allBackups: [BackupStore] {
     get throws {
-      BackupStore(
-        storages[0], folder: try RemotePath(configuration.userID).appending(configuration.folders.backups))
+      let folder = try RemotePath(configuration.userID).appending(configuration.folders.backups)
+      // The fallback gets no backups.
+      let mirrors = storages.dropFirst(configuration.fallback == nil ? 1 : 2)
+      return ([storages[0]] + mirrors).map { BackupStore($0, folder: folder) }
     }
   }
 
