@@ -72,7 +72,7 @@ def test_refusals(database: buckia.Database, store: buckia.BackupStore, tmp_path
     with sqlite3.connect(":memory:") as connection, pytest.raises(buckia.MisuseError, match="by its path"):
         store.back_up(buckia.Database.borrowing(connection))
     store.back_up(database)
-    damaged = next((tmp_path / "store").iterdir())
+    damaged = next((tmp_path / "store").glob("*.backup"))
     damaged.write_bytes(damaged.read_bytes()[:-1])
     report = store.verify()
     assert not report.is_good and damaged.name in report.faults[0].path

@@ -88,6 +88,7 @@ extension Command {
 
   private func wait(_ work: @escaping @Sendable () async throws -> JSONValue) throws -> JSONValue {
     let watch = options.watch
+    try watch.poll()
     return try waitForTask(work) { try watch.poll() }
   }
 
