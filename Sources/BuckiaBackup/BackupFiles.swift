@@ -44,8 +44,21 @@ struct StoreFiles: Sendable {
   /// The records of the last points of all databases.
   func records() throws -> [PageRecord] {
     let name = FileSystem.name(of: path)
-    return try FileSystem.names(in: FileSystem.folder(of: path)).filter { $0.hasPrefix("\(name)-") }.sorted()
-      .compactMap { PageRecord(at: "\(FileSystem.folder(of: path))/\($0)") }
+    return try FileSystem.names(in: FileSystem.folder(of: path)).filter {
+      $0.hasPrefix("\(name)-") && !$0.contains(".")
+    }
+    .sorted()
+    .compactMap { PageRecord(at: "\(FileSystem.folder(of: path))/\($0)") }
+  }
+
+  /// The record of a point whose object may not be in the store yet.
+  static func unconfirmed(_ record: String) -> String { "\(record).next" }
+
+  /// Makes the unconfirmed record the one that counts.
+  static func confirm(_ record: String) throws(ByteStreamError) {
+    guard rename(unconfirmed(record), record) == 0 else {
+      throw ByteStreamError("it cannot be written", errno: errno, path: record, otherwise: .unwritable)
+    }
   }
 
   /// A path beside which points are restored for a check.
@@ -149,6 +162,16 @@ struct PageRecord {
     let count = min(Int64(count), point.pageCount - first)
     return count > 0
       ? try Self.read(Entries.pageBytes * Int(count), at: Entries.pageBytes * Int(first), of: file) : []
+  }
+
+  /// True if the digests are those of the point.
+  func isWhole() throws -> Bool {
+    var sum = PageSum()
+    for first in stride(from: Int64(0), to: point.pageCount, by: 4_096) {
+      let entries = Entries(try entries(from: first, 4_096))
+      for page in 0..<entries.knownCount { entries.digest(of: page).map { sum.add($0) } }
+    }
+    return sum == point.sum
   }
 
   /// What the record has of consecutive pages.

@@ -70,20 +70,22 @@ extension BackupStore {
     let record = try StoreFiles(of: self, in: database.home).record(of: database)
     let lock = try await runBlocking { try Self.lock("\(record).lock") }
     defer { withExtendedLifetime(lock) {} }
+    try await settle(record)
     let (known, greatest) = try await objects(
-      knownFrom: runBlocking { PageRecord(at: record)?.document.objects ?? [] }, options)
+      knownFrom: runBlocking { PageRecord(at: record)?.document.objects ?? [] }, options, home: database.home)
     let present = options.isComplete ? [] : known
     let files = try await runBlocking { try WorkingFiles(besides: record) }
     let draft = try await CancellationFlag.onThreadOfItsOwn { _ in
       HandedOver(
         try BackupDraft(of: database, for: address, options, record, present, after: greatest, into: files.object))
     }.value
+    let output = HandedOver(draft.record)
+    try await runBlocking { try output.value?.publish() }
     if let object = draft.object {
       let contents = try await runBlocking { try StorageContents(file: files.object) }
       try await storage.putConfirmed(contents, to: path(of: object.point), .ifAbsent)
     }
-    let output = HandedOver(draft.record)
-    try await runBlocking { try output.value?.publish() }
+    if output.value != nil { try await runBlocking { try StoreFiles.confirm(record) } }
     guard let object = draft.object else {
       return BackupReport(point: draft.point, isNew: false, isComplete: false, pageCount: 0, byteCount: 0)
     }
@@ -114,11 +116,23 @@ extension BackupStore {
     return run
   }
 
+  /// Confirms or removes the record of a backup that was stopped: confirms it if the store has its object.
+  private func settle(_ record: String) async throws {
+    let objects = try await runBlocking { PageRecord(at: StoreFiles.unconfirmed(record))?.document.objects }
+    guard let objects else { return }
+    guard let last = objects.last, try await list(orBegin: true).has(last) else {
+      unlink(StoreFiles.unconfirmed(record))
+      return
+    }
+    try await runBlocking { try StoreFiles.confirm(record) }
+  }
+
   /// The objects with the pages of the last point, if the store still has all of them. A pruning may have changed them.
   ///
-  /// - Returns: The objects, the oldest first, and the greatest id in the store.
+  /// - Returns: The objects, the oldest first, and the greatest id in the store. No objects, if restoring a point that needs
+  ///   them has failed.
   private func objects(
-    knownFrom record: [PageRecord.Entry], _ options: BackupOptions
+    knownFrom record: [PageRecord.Entry], _ options: BackupOptions, home: BuckiaHome
   ) async throws -> (present: [PageRecord.Entry], greatest: KSUID?) {
     let listing = try await list(orBegin: true)
     let greatest = listing.objects.keys.max()
@@ -129,6 +143,10 @@ extension BackupStore {
           "the store is encrypted, and this device does not know for whom; name them (--to), or stop encrypting (--unencrypted)"
         )
       }
+      return ([], greatest)
+    }
+    let drill = try await runBlocking { try StoreFiles(of: self, in: home).drills().last }
+    if let drill, drill.fault != nil, record.contains(where: { $0.id == drill.id.description }) {
       return ([], greatest)
     }
     if record.allSatisfy({ listing.has($0) }) { return (record, greatest) }
@@ -208,6 +226,9 @@ private struct BackupDraft {
   private(set) var record: AtomicFileOutput?
 
   private static let windowBytes = 4 << 20
+  /// How often pages are read if other programs reset the write-ahead log meanwhile. After a reset, SQLite keeps the log
+  /// for the reader.
+  private static let attemptLimit = 10
   /// The usual length of a tick of a file system's clock, and some more, in milliseconds.
   private static let tick: Int64 = 20
   /// The most objects with only changed pages, one after the other: all of them are read to restore a point.
@@ -240,18 +261,47 @@ private struct BackupDraft {
       point = known.point
       return
     }
-    self = try database.withPages { pages, connection in
+    for _ in 0..<Self.attemptLimit {
+      if let draft = try Self.read(
+        database, for: store, options, path, present, after: greatest, into: file, last, known, files, recipients, keys,
+        signer)
+      {
+        self = draft
+        return
+      }
+    }
+    throw BuckiaError(.busy, "other programs write to the database all the time", path: database.path)
+  }
+
+  /// The same, once.
+  ///
+  /// - Returns: nil if the write-ahead log was reset meanwhile, so that other pages may have been read.
+  private static func read(
+    _ database: DatabaseManager, for store: String, _ options: BackupOptions, _ path: String,
+    _ present: [PageRecord.Entry], after greatest: KSUID?, into file: String, _ last: PageRecord?, _ known: PageRecord?,
+    _ files: String, _ recipients: [AgeRecipient], _ keys: [String], _ signer: ManifestSigner?
+  ) throws -> BackupDraft? {
+    try database.withPages { pages, connection in
       if last != nil { try Self.requireTables(connection, options, database.path) }
-      let base = known.flatMap { $0.canGrow(pages.header.pageSize, keys, present, Self.deltaLimit) ? $0 : nil }
+      let base = try known.flatMap { $0.canGrow(pages.header.pageSize, keys, present, Self.deltaLimit) ? $0 : nil }
+        .flatMap { try $0.isWhole() ? $0 : nil }
       let encryption = try recipients.isEmpty ? nil : Encryption(to: recipients)
       let output = try PageOutput(at: file, for: encryption)
-      let record = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
+      let record = try AtomicFileOutput(at: StoreFiles.unconfirmed(path), replacing: true, isPrivate: true)
       let key = base?.document.hashKey ?? SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
-      let (sum, changed) = try Self.copy(pages, besides: base, key, to: output, record)
-      if !options.acceptsDamage {
-        let isEnough = base?.document.isChecked == true
-        try Self.requireUndamaged(pages, isEnough ? changed : nil, connection, database)
+      let sum: PageSum
+      do {
+        let changed: PageBitmap
+        (sum, changed) = try Self.copy(pages, besides: base, key, to: output, record)
+        if !options.acceptsDamage {
+          let isEnough = base?.document.isChecked == true
+          try Self.requireUndamaged(pages, isEnough ? changed : nil, connection, database)
+        }
+      } catch {
+        if try pages.isStale() { return nil }
+        throw error
       }
+      if try pages.isStale() { return nil }
       let pageCount = Int64(pages.pageCount)
       if let last = known, last.point.sum == sum, last.point.pageCount == pageCount, last.document.keys == keys,
         options.note == nil
@@ -313,6 +363,7 @@ private struct BackupDraft {
   /// A later write in the same tick of the file system's clock would not show. The call waits for the next tick, and a
   /// file that is still being written has a text that no other one equals. Some clocks have ticks of two seconds.
   static func identity(ofFilesOf path: String) throws -> String {
+    let path = PosixFile.target(ofLink: path)
     for isLast in [false, true] {
       let files = try ["", "-wal"].map { try FileIdentity.current(at: path + $0) }
       let isSettled = files.compactMap(\.?.modifiedMilliseconds).allSatisfy {

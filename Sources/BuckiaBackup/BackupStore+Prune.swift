@@ -52,7 +52,7 @@ extension BackupStore {
       throw StorageError(.notFound, "the store has no history \(history); `buckia history --json` lists them")
     }
     let now = WallClock.unixMilliseconds
-    let pruning = Pruning(objects, policy.kept(of: objects, now: now), isOpen: !identities.isEmpty)
+    let pruning = try Pruning(objects, policy.kept(of: objects, now: now), isOpen: !identities.isEmpty)
     var report = PruneReport(
       removed: pruning.removed.map(\.point), keptCount: pruning.keptCount, needed: pruning.needed.map(\.point))
     guard !isDryRun else { return report }
@@ -67,7 +67,8 @@ extension BackupStore {
     let cutOff = faults.keys.filter { Int64($0.unixSeconds) < now / 1_000 - Self.uploadSeconds }
     if !pruning.removed.isEmpty || !listing.replaced.isEmpty || !cutOff.isEmpty {
       let id = try home.newIDs(after: [], unixSeconds: now / 1_000).ids[0]
-      var moved = pruning.removed.map(\.path) + listing.replaced.map(\.path)
+      // The newest first: what stays after a stop needs none that is gone.
+      var moved = pruning.removed.reversed().map(\.path) + listing.replaced.map(\.path)
       moved += cutOff.compactMap { listing.objects[$0]?.object.path }
       let writer = MergeWriter(
         store: self, signer: try home.backupSigner(), decryption: try Decryption(identities: identities),
@@ -128,7 +129,8 @@ private struct Pruning {
   ///   - objects: The objects of the history, the oldest first.
   ///   - kept: The points that the rules keep.
   ///   - isOpen: True if encrypted objects can be read.
-  init(_ objects: [BackupObject], _ kept: Set<KSUID>, isOpen: Bool) {
+  /// - Throws: `StorageError` with `damaged` if a kept point needs an object that is missing.
+  init(_ objects: [BackupObject], _ kept: Set<KSUID>, isOpen: Bool) throws(StorageError) {
     let byID = Dictionary(objects.map { ($0.id, $0) }) { first, _ in first }
     var staying: Set<KSUID> = []
     for object in objects where kept.contains(object.id) {
@@ -136,7 +138,11 @@ private struct Pruning {
       // Two points can have the same base, if a backup was stopped before its record was kept.
       var former: [BackupObject] = []
       var next = object.payload.base
-      while let id = next, !kept.contains(id), let base = byID[id] {
+      while let id = next, !kept.contains(id) {
+        guard let base = byID[id] else {
+          throw StorageError(
+            .damaged, "it needs the pages of \(id), which is missing; nothing was removed", path: object.path)
+        }
         former.append(base)
         next = base.payload.base
       }

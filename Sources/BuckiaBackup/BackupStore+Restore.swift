@@ -118,7 +118,7 @@ extension BackupStore {
   ///
   /// - Throws: As ``object(_:of:in:)``.
   package func newestOfAllHistories() async throws -> BackupPoint {
-    var found = try await objects(in: list())
+    var found = try await currentObjects()
     if !found.readable.isEmpty { found.faults = found.faults.filter { $0.value.code != .truncated } }
     let newest = found.readable.last { !$0.point.isBeforeRestore }
     return try object(.newest, of: newest?.point.history, in: found).point
@@ -126,7 +126,7 @@ extension BackupStore {
 
   /// The number of objects after a point that cannot be read.
   package func unreadableCount(after point: BackupPoint) async throws -> Int {
-    try await objects(in: list()).faults.keys.count { $0 > point.id }
+    try await currentObjects().faults.keys.count { $0 > point.id }
   }
 
   /// The object of a point.
@@ -160,7 +160,7 @@ extension BackupStore {
   ///
   /// - Throws: As ``object(_:of:in:)``; `damaged` if an object that is needed is missing or damaged.
   func chain(to selection: PointSelection, of history: String?) async throws -> [BackupObject] {
-    let found = try await objects(in: list())
+    let found = try await currentObjects()
     let wanted = try object(selection, of: history, in: found)
     let byID = Dictionary(uniqueKeysWithValues: found.readable.map { ($0.id, $0) })
     var chain = [wanted]

@@ -125,7 +125,7 @@ extension BackupStore {
   public func drill(
     _ selection: PointSelection = .newest, home: BuckiaHome = .standard, with identities: [AgeIdentity] = []
   ) async throws -> DrillResult {
-    let point = try await object(selection, in: objects(in: list())).point
+    let point = try await object(selection, in: currentObjects()).point
     let storeFiles = try StoreFiles(of: self, in: home)
     let files = try await runBlocking { try WorkingFiles(besides: storeFiles.drill) }
     var fault: String?

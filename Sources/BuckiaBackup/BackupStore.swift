@@ -127,6 +127,18 @@ public struct BackupStore: Sendable {
     return object
   }
 
+  /// The objects of the store. If a pruning moves one meanwhile, the store is listed again.
+  func currentObjects() async throws -> (readable: [BackupObject], faults: [KSUID: StorageError]) {
+    var attempts = 3
+    while true {
+      do { return try await objects(in: list()) } catch let error as StorageError
+        where error.code == .notFound && error.path?.name.hasSuffix(Self.suffix) == true && attempts > 1
+      {
+        attempts -= 1
+      }
+    }
+  }
+
   /// The objects of a listing, in the order of their ids, and the errors of those that cannot be read.
   func objects(in listing: Listing) async throws -> (readable: [BackupObject], faults: [KSUID: StorageError]) {
     var (found, faults) = ([BackupObject](), [KSUID: StorageError]())
@@ -193,7 +205,7 @@ public struct BackupStore: Sendable {
   ) async throws -> (points: [Entry], unreadableCount: Int) {
     let drills = try await runBlocking { try StoreFiles(of: self, in: home).drills() }
     let good = drills.reduce(into: [:]) { $0[$1.id] = $1.fault == nil }
-    let (objects, faults) = try await objects(in: list())
+    let (objects, faults) = try await currentObjects()
     var whole: Set<KSUID> = []
     let points = try objects.map {
       if $0.payload.base.map(whole.contains) ?? true { whole.insert($0.id) }

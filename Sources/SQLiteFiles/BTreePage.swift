@@ -81,6 +81,51 @@ struct BTreePage {
     return Int64(bitPattern: rowID)
   }
 
+  /// The bytes of the page that a cell takes.
+  func extent(ofCell index: Int) throws(DatabaseFileError) -> Range<Int> {
+    let start = try start(of: index)
+    if kind == .tableInterior {
+      var end = start + 4
+      guard bytes.varint(at: &end) != nil else { throw fault(index) }
+      return start..<end
+    }
+    let cell = try cell(index)
+    return start..<max(start + 4, cell.local.upperBound + (cell.overflowBytes > 0 ? 4 : 0))
+  }
+
+  /// Requires that cells and free blocks take the bytes that the page's header says they take.
+  ///
+  /// - Throws: `DatabaseFileError` with `badPage` or `badCell`.
+  func checkSpace() throws(DatabaseFileError) {
+    func damaged(_ what: String) -> DatabaseFileError { DatabaseFileError(.badPage, page: number, what) }
+    let header = Self.headerOffset(of: number)
+    let content = bytes.number16(at: header + 5)
+    let start = content == 0 ? 65_536 : content
+    guard start >= pointers + 2 * cellCount, start <= bytes.count else { throw damaged("its cells begin nowhere") }
+    var taken: [Range<Int>] = []
+    for index in 0..<cellCount { taken.append(try extent(ofCell: index)) }
+    var block = bytes.number16(at: header + 1)
+    while block != 0 {
+      guard block >= start, block + 4 <= bytes.count else { throw damaged("a free block is not on the page") }
+      let (next, size) = (bytes.number16(at: block), bytes.number16(at: block + 2))
+      guard size >= 4, block + size <= bytes.count, next == 0 || next > block + size else {
+        throw damaged("its free blocks are not in order")
+      }
+      taken.append(block..<block + size)
+      block = next
+    }
+    taken.sort { $0.lowerBound < $1.lowerBound }
+    var (end, fragments) = (start, 0)
+    for place in taken {
+      guard place.lowerBound >= end else { throw damaged("two cells or free blocks have the same bytes") }
+      fragments += place.lowerBound - end
+      end = place.upperBound
+    }
+    guard fragments + bytes.count - end == Int(bytes[header + 7]) else {
+      throw damaged("its header has another number of unused bytes")
+    }
+  }
+
   /// A cell that has a payload.
   struct Cell {
     /// The rowid; 0 in an index b-tree.

@@ -2,12 +2,12 @@ extension DatabasePages {
   /// Checks the pages that have changed since a state in which SQLite found no damage, as `PRAGMA quick_check` does with
   /// all pages.
   ///
-  /// Read are the changed pages, and the interior pages of all b-trees, of which there are few. They must lead to each page
-  /// once, to leaves at one depth, and to all changed pages.
+  /// Read are the changed pages, the leaves to which changed pages lead, and the interior pages of all b-trees, of which there
+  /// are few. They must lead to each page once, and to leaves at one depth.
   ///
   /// - Parameter changed: The numbers of the pages that have changed or are new.
-  /// - Returns: false if a complete check is needed: a row has values on changed overflow pages of an unchanged page, or
-  ///   the database has pointer maps.
+  /// - Returns: false if a complete check is needed: there are pages that no read page leads to, such as overflow pages of
+  ///   unchanged rows, or the database has pointer maps.
   /// - Throws: `DatabaseFileError` for damage; what the sources throw.
   package func checkChanges(_ changed: PageBitmap) throws -> Bool {
     guard header.largestRootPage == 0 else { return false }
@@ -21,7 +21,7 @@ extension DatabasePages {
       // Views, triggers and virtual tables have no pages.
       if case .integer(let root)? = record.value(at: 3), root != 0 { try check.readTree(from: Int(clamping: root)) }
     }
-    return check.hasVisitedAll()
+    return check.hasVisitedAll
   }
 }
 
@@ -47,12 +47,8 @@ private final class ChangedPageCheck {
     if pages.header.lockBytePage <= pages.pageCount { visited.insert(pages.header.lockBytePage) }
   }
 
-  /// True if all changed pages have been visited.
-  func hasVisitedAll() -> Bool {
-    var isComplete = true
-    changed.forEach { isComplete = isComplete && visited.contains($0) }
-    return isComplete
-  }
+  /// True if each page is free or in a b-tree.
+  var hasVisitedAll: Bool { (1...pages.pageCount).allSatisfy { visited.contains($0) } }
 
   private func visit(_ page: Int) throws(DatabaseFileError) {
     guard page >= 1, page <= pages.pageCount else {
@@ -114,17 +110,22 @@ private final class ChangedPageCheck {
   ///   - height: The number of levels below the page.
   ///   - rowIDs: The rowids that rows below the page can have.
   private func readPage(
-    _ number: Int, isTable: Bool, height: Int, isRoot: Bool = false, in rowIDs: ClosedRange<Int64>
+    _ number: Int, isTable: Bool, height: Int, isRoot: Bool = false, below parentIsChanged: Bool = false,
+    in rowIDs: ClosedRange<Int64>
   ) throws {
     try visit(number)
-    let isChanged = changed.contains(number)
-    guard isChanged || height > 0 else { return }
+    let hasChanged = changed.contains(number)
+    let isChecked = parentIsChanged || hasChanged
+    guard isChecked || height > 0 else { return }
     let page = try BTreePage(
       number, bytes(of: number, in: buffers[height]), usableSize: pages.header.usableSize)
     guard page.kind.isTable == isTable, page.kind.isLeaf == (height == 0), page.cellCount > 0 || isRoot else {
       throw DatabaseFileError(.badPage, page: number, "the page is not what its place in the b-tree requires")
     }
-    if isChanged, height == 0 || !isTable { try checkCells(of: page, in: rowIDs) }
+    if isChecked {
+      try page.checkSpace()
+      if height == 0 || !isTable { try checkCells(of: page, in: rowIDs) }
+    }
     guard height > 0 else { return }
     var lower = rowIDs.lowerBound
     for place in 0...page.cellCount {
@@ -133,7 +134,7 @@ private final class ChangedPageCheck {
         upper = try page.separator(place)
         guard upper >= lower, upper <= rowIDs.upperBound else { throw Self.disorder(number) }
       }
-      try readPage(page.child(place), isTable: isTable, height: height - 1, in: lower...upper)
+      try readPage(page.child(place), isTable: isTable, height: height - 1, below: hasChanged, in: lower...upper)
       if isTable, upper < Int64.max { lower = upper + 1 }
     }
   }
@@ -145,7 +146,6 @@ private final class ChangedPageCheck {
   /// Checks the cells of a page, and visits the overflow pages of its rows.
   private func checkCells(of page: BTreePage, in rowIDs: ClosedRange<Int64>) throws {
     var last: Int64?
-    var places: [Range<Int>] = []
     for index in 0..<page.cellCount {
       let cell = try page.cell(index)
       if page.kind.isTable {
@@ -154,8 +154,7 @@ private final class ChangedPageCheck {
         }
         last = cell.rowID
       }
-      places.append(cell.local)
-      if cell.overflow == 0 {
+      if cell.overflowBytes == 0 {
         try record.read(UnsafeRawBufferPointer(rebasing: page.bytes[cell.local]), page: page.number)
         continue
       }
@@ -168,10 +167,6 @@ private final class ChangedPageCheck {
       guard next == 0 else {
         throw DatabaseFileError(.badOverflow, page: page.number, "the overflow chain of a row does not end with it")
       }
-    }
-    places.sort { $0.lowerBound < $1.lowerBound }
-    for (one, next) in zip(places, places.dropFirst()) where one.upperBound > next.lowerBound {
-      throw DatabaseFileError(.badCell, page: page.number, "two cells have the same bytes")
     }
   }
 }

@@ -146,6 +146,77 @@ import Testing
     await #expect(throws: BuckiaError.self) { try await store.backUp(database, options) }
   }
 
+  @Test func `a backup that was stopped after its upload is continued`() async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    let records = folder.file("home/backups")
+    let record = try #require(FileManager.default.contentsOfDirectory(atPath: records).first { !$0.contains(".") })
+    func stop(uploaded: Bool) throws {
+      try FileManager.default.moveItem(atPath: "\(records)/\(record)", toPath: "\(records)/\(record).next")
+      guard !uploaded, let last = try objects().last else { return }
+      try FileManager.default.removeItem(atPath: folder.file("store/\(last)"))
+    }
+    try stop(uploaded: true)
+    try run("UPDATE note SET text = 'edited' WHERE id = 7")
+    #expect(try await !store.backUp(database).isComplete)
+    #expect(try await Set(store.history(home: home).points.map(\.point.history)).count == 1)
+    #expect(try await store.verify(home: home).faults.isEmpty)
+    try stop(uploaded: false)
+    #expect(try await store.backUp(database).isComplete)
+  }
+
+  @Test func `a database is backed up through a symbolic link`() async throws {
+    try run("PRAGMA journal_mode = WAL; \(Self.notes)")
+    let link = folder.file("link.sqlite")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+    let linked = DatabaseManager(link, home: home)
+    try await store.backUp(linked)
+    // The log stays while another connection is open.
+    let other = try SQLiteConnection(opening: path, as: .readWrite)
+    try other.execute("UPDATE note SET text = 'edited' WHERE id = 7")
+    #expect(try await store.backUp(linked).isNew)
+    #expect(try await rows(restored()) == rows(path))
+  }
+
+  @Test(arguments: [true, false]) func `a damaged record makes the next object complete`(isDigest: Bool) async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    let records = folder.file("home/backups")
+    let name = try #require(FileManager.default.contentsOfDirectory(atPath: records).first { !$0.contains(".") })
+    var bytes = try fileBytes("\(records)/\(name)")
+    bytes[48 * 3 + (isDigest ? 20 : 4)] ^= 1
+    try Data(bytes).write(to: URL(filePath: "\(records)/\(name)"))
+    try run("UPDATE note SET text = 'edited'")
+    #expect(try await store.backUp(database).isComplete == isDigest)
+    #expect(try await rows(restored()) == rows(path))
+  }
+
+  @Test func `a pruning refuses to keep a point that needs a missing object`() async throws {
+    try run(Self.notes)
+    for number in 1...3 {
+      try await store.backUp(database)
+      try run("UPDATE note SET text = 'Edit \(number)' WHERE id = \(number)")
+    }
+    try FileManager.default.removeItem(atPath: folder.file("store/\(objects()[1])"))
+    await #expect(throws: StorageError.self) { try await store.prune(keeping: RetentionPolicy("last=1"), home: home) }
+    #expect(try objects().count == 2)
+  }
+
+  @Test func `after a point could not be restored, the next one has all pages`() async throws {
+    try run(Self.notes)
+    try await store.backUp(database)
+    let object = URL(filePath: folder.file("store/\(try objects()[0])"))
+    var bytes = try Data(contentsOf: object)
+    bytes[bytes.count - 10] ^= 1
+    try bytes.write(to: object)
+    #expect(try await store.drill(home: home).fault != nil)
+    try run("UPDATE note SET text = 'edited' WHERE id = 7")
+    #expect(try await store.backUp(database).isComplete)
+    #expect(try await store.drill(home: home).fault == nil)
+    try run("UPDATE note SET text = 'edited' WHERE id = 8")
+    #expect(try await !store.backUp(database).isComplete)
+  }
+
   @Test func `a permanent pruning frees the space at once`() async throws {
     try run(Self.notes)
     for number in 1...4 {
