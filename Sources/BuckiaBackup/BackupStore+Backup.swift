@@ -83,7 +83,10 @@ extension BackupStore {
     try await runBlocking { try output.value?.publish() }
     if let object = draft.object {
       let contents = try await runBlocking { try StorageContents(file: files.object) }
-      try await storage.putConfirmed(contents, to: path(of: object.point), .ifAbsent)
+      do { try await storage.putConfirmed(contents, to: path(of: object.point), .ifAbsent) } catch {
+        unlink(StoreFiles.unconfirmed(record))
+        throw error
+      }
     }
     if output.value != nil { try await runBlocking { try StoreFiles.confirm(record) } }
     guard let object = draft.object else {
@@ -116,11 +119,16 @@ extension BackupStore {
     return run
   }
 
-  /// Confirms or removes the record of a backup that was stopped: confirms it if the store has its object.
+  /// Confirms or removes the record of a backup that was stopped: confirms it if the store has its object, unharmed.
   private func settle(_ record: String) async throws {
-    let objects = try await runBlocking { PageRecord(at: StoreFiles.unconfirmed(record))?.document.objects }
-    guard let objects else { return }
-    guard let last = objects.last, try await list(orBegin: true).has(last) else {
+    let point = try await runBlocking { PageRecord(at: StoreFiles.unconfirmed(record))?.point }
+    guard let point else { return }
+    do {
+      guard let stored = try await list(orBegin: true).objects[point.id] else {
+        throw StorageError(.notFound, "the point is not in the store")
+      }
+      try await check(object(stored.object, of: point.id))
+    } catch let error as StorageError where [.damaged, .truncated, .notFound].contains(error.code) {
       unlink(StoreFiles.unconfirmed(record))
       return
     }
@@ -261,81 +269,68 @@ private struct BackupDraft {
       point = known.point
       return
     }
-    for _ in 0..<Self.attemptLimit {
-      if let draft = try Self.read(
-        database, for: store, options, path, present, after: greatest, into: file, last, known, files, recipients, keys,
-        signer)
-      {
-        self = draft
-        return
-      }
-    }
-    throw BuckiaError(.busy, "other programs write to the database all the time", path: database.path)
-  }
-
-  /// The same, once.
-  ///
-  /// - Returns: nil if the write-ahead log was reset meanwhile, so that other pages may have been read.
-  private static func read(
-    _ database: DatabaseManager, for store: String, _ options: BackupOptions, _ path: String,
-    _ present: [PageRecord.Entry], after greatest: KSUID?, into file: String, _ last: PageRecord?, _ known: PageRecord?,
-    _ files: String, _ recipients: [AgeRecipient], _ keys: [String], _ signer: ManifestSigner?
-  ) throws -> BackupDraft? {
-    try database.withPages { pages, connection in
-      if last != nil { try Self.requireTables(connection, options, database.path) }
-      let base = try known.flatMap { $0.canGrow(pages.header.pageSize, keys, present, Self.deltaLimit) ? $0 : nil }
-        .flatMap { try $0.isWhole() ? $0 : nil }
-      let encryption = try recipients.isEmpty ? nil : Encryption(to: recipients)
-      let output = try PageOutput(at: file, for: encryption)
-      let record = try AtomicFileOutput(at: StoreFiles.unconfirmed(path), replacing: true, isPrivate: true)
-      let key = base?.document.hashKey ?? SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
-      let sum: PageSum
-      do {
-        let changed: PageBitmap
-        (sum, changed) = try Self.copy(pages, besides: base, key, to: output, record)
-        if !options.acceptsDamage {
-          let isEnough = base?.document.isChecked == true
-          try Self.requireUndamaged(pages, isEnough ? changed : nil, connection, database)
+    var draft: BackupDraft?
+    for _ in 0..<Self.attemptLimit where draft == nil {
+      draft = try database.withPages { pages, connection in
+        if last != nil { try Self.requireTables(connection, options, database.path) }
+        let base = try known.flatMap { $0.canGrow(pages.header.pageSize, keys, present, Self.deltaLimit) ? $0 : nil }
+          .flatMap { try $0.isWhole() ? $0 : nil }
+        let encryption = try recipients.isEmpty ? nil : Encryption(to: recipients)
+        let output = try PageOutput(at: file, for: encryption)
+        let record = try AtomicFileOutput(at: StoreFiles.unconfirmed(path), replacing: true, isPrivate: true)
+        let key = base?.document.hashKey ?? SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
+        let sum: PageSum
+        do {
+          let changed: PageBitmap
+          (sum, changed) = try Self.copy(pages, besides: base, key, to: output, record)
+          if !options.acceptsDamage {
+            let isEnough = base?.document.isChecked == true
+            try Self.requireUndamaged(pages, isEnough ? changed : nil, connection, database)
+          }
+        } catch {
+          if try pages.isStale() { return nil }
+          throw error
         }
-      } catch {
         if try pages.isStale() { return nil }
-        throw error
+        let pageCount = Int64(pages.pageCount)
+        if let last = known, last.point.sum == sum, last.point.pageCount == pageCount, last.document.keys == keys,
+          options.note == nil
+        {
+          var document = last.document
+          document.databaseFiles = files
+          document.isChecked = document.isChecked || !options.acceptsDamage
+          try PageRecord.finish(record, document)
+          return BackupDraft(point: last.point, record: record)
+        }
+        let now = WallClock.unixMilliseconds
+        var generator = SystemRandomNumberGenerator()
+        let point = try BackupPoint(
+          id: try database.home.newIDs(after: [greatest].compactMap { $0 }, unixSeconds: now / 1_000).ids[0],
+          historyID: last?.point.historyID ?? .random(using: &generator) ?? BackupPoint.HistoryID(checked: []),
+          sequence: (last?.point.sequence ?? 0) + 1, time: now, note: options.note, for: encryption,
+          pageSize: pages.header.pageSize,
+          pageCount: pageCount, isBeforeRestore: options.isBeforeRestore, sum: sum,
+          previous: last.map { ContentDigest(of: Array($0.document.statements.utf8)) }, signer: signer?.identity)
+        let payload = try output.finish(base: base?.point.id, signer: signer?.identity) {
+          try BackupObject.header(of: point, $0, signer: signer)
+        }
+        let object = try BackupObject(
+          point: point, digest: ContentDigest(of: Array(point.statements.utf8)), payload: payload,
+          path: RemotePath("\(point.id)"))
+        let device = options.device ?? last?.document.device
+        try PageRecord.finish(
+          record,
+          .init(
+            store: store, statements: point.statements, databaseFiles: files,
+            objects: (base == nil ? [] : present) + [.init(id: point.id.description, byteCount: object.byteCount)],
+            keys: keys, device: device, hashKey: key, isChecked: !options.acceptsDamage))
+        return BackupDraft(point: point, object: object, record: record)
       }
-      if try pages.isStale() { return nil }
-      let pageCount = Int64(pages.pageCount)
-      if let last = known, last.point.sum == sum, last.point.pageCount == pageCount, last.document.keys == keys,
-        options.note == nil
-      {
-        var document = last.document
-        document.databaseFiles = files
-        document.isChecked = document.isChecked || !options.acceptsDamage
-        try PageRecord.finish(record, document)
-        return BackupDraft(point: last.point, record: record)
-      }
-      let now = WallClock.unixMilliseconds
-      var generator = SystemRandomNumberGenerator()
-      let point = try BackupPoint(
-        id: try database.home.newIDs(after: [greatest].compactMap { $0 }, unixSeconds: now / 1_000).ids[0],
-        historyID: last?.point.historyID ?? .random(using: &generator) ?? BackupPoint.HistoryID(checked: []),
-        sequence: (last?.point.sequence ?? 0) + 1, time: now, note: options.note, for: encryption,
-        pageSize: pages.header.pageSize,
-        pageCount: pageCount, isBeforeRestore: options.isBeforeRestore, sum: sum,
-        previous: last.map { ContentDigest(of: Array($0.document.statements.utf8)) }, signer: signer?.identity)
-      let payload = try output.finish(base: base?.point.id, signer: signer?.identity) {
-        try BackupObject.header(of: point, $0, signer: signer)
-      }
-      let object = try BackupObject(
-        point: point, digest: ContentDigest(of: Array(point.statements.utf8)), payload: payload,
-        path: RemotePath("\(point.id)"))
-      let device = options.device ?? last?.document.device
-      try PageRecord.finish(
-        record,
-        .init(
-          store: store, statements: point.statements, databaseFiles: files,
-          objects: (base == nil ? [] : present) + [.init(id: point.id.description, byteCount: object.byteCount)],
-          keys: keys, device: device, hashKey: key, isChecked: !options.acceptsDamage))
-      return BackupDraft(point: point, object: object, record: record)
     }
+    guard let draft else {
+      throw BuckiaError(.busy, "other programs write to the database all the time", path: database.path)
+    }
+    self = draft
   }
 
   private init(point: BackupPoint, object: BackupObject? = nil, record: AtomicFileOutput? = nil) {
