@@ -80,12 +80,16 @@ struct StoreFiles: Sendable {
   }
 
   /// The checks of restored points, the oldest first.
-  func drills() throws -> [Drill] {
+  ///
+  /// - Parameter history: The history of the points; nil for all.
+  func drills(of history: String? = nil) throws -> [Drill] {
     guard try FileIdentity.current(at: "\(path).drills") != nil else { return [] }
     let bytes = try PosixFile(reading: "\(path).drills").contents(limit: 16 << 20) ?? []
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
       let parts = line.split(separator: " ", maxSplits: 3)
-      guard parts.count == 4, let id = KSUID(String(parts[0])), let time = Int64(parts[2]) else { return nil }
+      guard parts.count == 4, let id = KSUID(String(parts[0])), let time = Int64(parts[2]),
+        history == nil || parts[1] == history ?? ""
+      else { return nil }
       return Drill(
         id: id, history: String(parts[1]), time: time, fault: parts[3] == "ok" ? nil : String(parts[3]))
     }

@@ -71,8 +71,7 @@ extension BackupStore {
     let lock = try await runBlocking { try Self.lock("\(record).lock") }
     defer { withExtendedLifetime(lock) {} }
     try await settle(record)
-    let (known, greatest) = try await objects(
-      knownFrom: runBlocking { PageRecord(at: record)?.document.objects ?? [] }, options, home: database.home)
+    let (known, greatest) = try await objects(of: runBlocking { PageRecord(at: record)?.known }, options, database.home)
     let present = options.isComplete ? [] : known
     let files = try await runBlocking { try WorkingFiles(besides: record) }
     let draft = try await CancellationFlag.onThreadOfItsOwn { _ in
@@ -140,11 +139,11 @@ extension BackupStore {
   /// - Returns: The objects, the oldest first, and the greatest id in the store. No objects, if restoring a point that needs
   ///   them has failed.
   private func objects(
-    knownFrom record: [PageRecord.Entry], _ options: BackupOptions, home: BuckiaHome
+    of known: (history: String, objects: [PageRecord.Entry])?, _ options: BackupOptions, _ home: BuckiaHome
   ) async throws -> (present: [PageRecord.Entry], greatest: KSUID?) {
     let listing = try await list(orBegin: true)
     let greatest = listing.objects.keys.max()
-    guard let last = record.last.flatMap({ KSUID($0.id) }) else {
+    guard let (history, objects) = known, let last = objects.last.flatMap({ KSUID($0.id) }) else {
       if options.recipients.isEmpty, options.encrypts, try await isEncrypted(listing) {
         throw BuckiaError(
           .misuse,
@@ -153,11 +152,11 @@ extension BackupStore {
       }
       return ([], greatest)
     }
-    let drill = try await runBlocking { try StoreFiles(of: self, in: home).drills().last }
-    if let drill, drill.fault != nil, record.contains(where: { $0.id == drill.id.description }) {
+    let drill = try await runBlocking { try StoreFiles(of: self, in: home).drills(of: history).last }
+    if let drill, drill.fault != nil, objects.contains(where: { $0.id == drill.id.description }) {
       return ([], greatest)
     }
-    if record.allSatisfy({ listing.has($0) }) { return (record, greatest) }
+    if objects.allSatisfy({ listing.has($0) }) { return (objects, greatest) }
     do {
       let chain = try await chain(to: .id(last), of: nil).reversed()
       return (chain.map { PageRecord.Entry(id: $0.id.description, byteCount: $0.byteCount) }, greatest)
@@ -449,6 +448,9 @@ private struct BackupDraft {
 }
 
 extension PageRecord {
+  /// The history of the point, and the objects with its pages.
+  fileprivate var known: (history: String, objects: [Entry]) { (point.history, document.objects) }
+
   /// True if it is of a device; nil for any.
   fileprivate func isOf(_ device: String?) -> Bool {
     device == nil || document.device == nil || document.device == device

@@ -108,9 +108,10 @@ extension BackupStore {
     }
   }
 
-  /// The time of the last check by restoring a point that was in order, in milliseconds since 1970; nil for none.
-  package func lastGoodDrill(home: BuckiaHome) throws -> Int64? {
-    try StoreFiles(of: self, in: home).drills().last { $0.fault == nil }?.time
+  /// The time of the last check by restoring a point of a history that was in order, in milliseconds since 1970; nil for
+  /// none.
+  package func lastGoodDrill(of history: String, home: BuckiaHome) throws -> Int64? {
+    try StoreFiles(of: self, in: home).drills(of: history).last { $0.fault == nil }?.time
   }
 
   /// Restores a point to a temporary file, lets SQLite check it, and records the result.

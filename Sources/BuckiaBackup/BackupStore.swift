@@ -186,7 +186,7 @@ public struct BackupStore: Sendable {
     do {
       return try StoreFiles.all(of: database).compactMap { files in
         guard let record = PageRecord(at: files.record(of: database)) else { return nil }
-        let drills = try files.drills().filter { $0.history == record.point.history }
+        let drills = try files.drills(of: record.point.history)
         return Status(
           store: record.document.store, point: record.point, verifiedAt: drills.last { $0.fault == nil }?.time,
           fault: drills.last?.fault)

@@ -2,14 +2,15 @@ import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
 import SQLiteConnections
+import SQLiteFiles
 
 /// A file of a database's size into which the pages of several objects are written, those of the newest object first.
 final class PageAssembly {
   private let path: String
   private let point: BackupPoint
   private let file: PosixFile
-  /// A bit for each page that has been written.
-  private var written: [UInt64]
+  /// The pages that have been written, numbered from 0.
+  private let written: PageBitmap
   /// The number of pages that have not been written.
   private(set) var missingCount: Int64
 
@@ -25,11 +26,9 @@ final class PageAssembly {
     file = try PosixFile(updating: path)
     try file.truncate(to: 0)
     try file.truncate(to: point.databaseByteCount)
-    written = Array(repeating: 0, count: Int((point.pageCount + 63) / 64))
+    written = PageBitmap(upTo: Int(point.pageCount))
     missingCount = point.pageCount
   }
-
-  private func isWritten(_ page: Int64) -> Bool { written[Int(page >> 6)] >> UInt64(page & 63) & 1 == 1 }
 
   /// Writes the pages of an object that no newer one has.
   ///
@@ -54,8 +53,7 @@ final class PageAssembly {
       while let (first, count) = try reader.pages(into: window) {
         try Self.forEachRun(in: 0..<count) {
           let page = first + Int64($0)
-          guard page < point.pageCount, !isWritten(page) else { return false }
-          written[Int(page >> 6)] |= 1 << UInt64(page & 63)
+          guard page < point.pageCount, written.insert(Int(page)) else { return false }
           missingCount -= 1
           return true
         } body: { run in
@@ -94,7 +92,7 @@ final class PageAssembly {
     let step = window.count / point.pageSize
     for first in stride(from: Int64(0), to: point.pageCount, by: step) {
       let count = Int(min(Int64(step), point.pageCount - first))
-      try Self.forEachRun(in: 0..<count, where: { isWritten(first + Int64($0)) }) { run in
+      try Self.forEachRun(in: 0..<count, where: { written.contains(Int(first) + $0) }) { run in
         let bytes = UnsafeMutableRawBufferPointer(rebasing: window[..<(run.count * point.pageSize)])
         let page = first + Int64(run.lowerBound)
         guard try file.read(into: bytes, at: Int(page) * point.pageSize) == bytes.count else {

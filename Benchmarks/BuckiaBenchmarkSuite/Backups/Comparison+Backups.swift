@@ -35,18 +35,9 @@ extension Comparison {
       let tools = try BackupTools()
       let original = try BackedUpDatabase.make(bytes: bytes, in: folder)
       func measured(_ name: ImplementationName, _ tool: BackupTools.Tool?) -> Implementation? {
-        tool.map { tool in
-          Implementation(name, isSubject: name == .backup) { folder in
-            let database = try folder.copy(of: original)
-            let store = folder.newFile(".store")
-            try tool.begin(store)
-            if changed, tool.keepsStates { try tool.backUp(database, store) }
-            if changed { try BackedUpDatabase.change(database, round: 1) }
-            return ClosureRun {
-              try tool.backUp(database, store)
-              return nil
-            }
-          }
+        tool?.measured(as: name, on: original, changed: changed) { _, backUp in
+          try backUp()
+          return nil
         }
       }
       return Workload(
@@ -69,19 +60,10 @@ extension Comparison {
       let tools = try BackupTools()
       let original = try BackedUpDatabase.make(bytes: bytes, in: folder)
       func measured(_ name: ImplementationName, _ tool: BackupTools.Tool?) -> Implementation? {
-        tool.map { tool in
-          Implementation(name, isSubject: name == .backup) { folder in
-            let database = try folder.copy(of: original)
-            let store = folder.newFile(".store")
-            try tool.begin(store)
-            if tool.keepsStates { try tool.backUp(database, store) }
-            try BackedUpDatabase.change(database, round: 1)
-            return ClosureRun {
-              let before = BackupTools.size(of: store)
-              try tool.backUp(database, store)
-              return Double(BackupTools.size(of: store) - before)
-            }
-          }
+        tool?.measured(as: name, on: original, changed: true) { store, backUp in
+          let before = BackupTools.size(of: store)
+          try backUp()
+          return Double(BackupTools.size(of: store) - before)
         }
       }
       return Workload(
@@ -257,6 +239,27 @@ private struct BackupTools {
     var begin: (_ store: String) throws -> Void = { _ in }
     let backUp: (_ database: String, _ store: String) throws -> Void
     var restore: (_ store: String, _ database: String) throws -> Void = { _, _ in }
+
+    /// A backup of a copy of a database.
+    ///
+    /// - Parameters:
+    ///   - changed: True to back it up and to change it before.
+    ///   - work: Makes the backup, and returns what is measured; nil for the time.
+    func measured(
+      as name: ImplementationName, on original: String, changed: Bool,
+      _ work: @escaping (_ store: String, _ backUp: () throws -> Void) throws -> Double?
+    ) -> Implementation {
+      Implementation(name, isSubject: name == .backup) { folder in
+        let database = try folder.copy(of: original)
+        let store = folder.newFile(".store")
+        try begin(store)
+        if changed {
+          if keepsStates { try backUp(database, store) }
+          try BackedUpDatabase.change(database, round: 1)
+        }
+        return ClosureRun { try work(store) { try backUp(database, store) } }
+      }
+    }
   }
 
   let buckia: Tool

@@ -241,7 +241,7 @@ final class Command {
     return try texts("to").map { try $0.map { try known.key($0) } }
   }
 
-  func texts(_ member: String) throws -> [String]? {
+  private func texts(_ member: String) throws -> [String]? {
     guard let value = take(member) else { return nil }
     guard case .array(let values) = value else { throw wrong(member, "a list of texts") }
     return try values.map { value in
@@ -260,7 +260,7 @@ final class Command {
   }
 
   /// The members of an object; none if it is missing.
-  func members(of member: String) throws -> [(name: String, value: JSONValue)] {
+  private func members(of member: String) throws -> [(name: String, value: JSONValue)] {
     try take(member).map { try members($0, member) } ?? []
   }
 
@@ -280,14 +280,8 @@ final class Command {
     }
   }
 
-  func optionalObject(_ member: String) throws -> JSONValue? {
-    guard let value = take(member) else { return nil }
-    guard case .object = value else { throw wrong(member, "an object") }
-    return value
-  }
-
   func object(_ member: String) throws -> JSONValue {
-    guard let object = try optionalObject(member) else { throw wrong(member, "an object") }
-    return object
+    guard let value = take(member), case .object = value else { throw wrong(member, "an object") }
+    return value
   }
 }

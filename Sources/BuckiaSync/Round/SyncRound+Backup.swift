@@ -74,7 +74,7 @@ extension SyncRound {
   private mutating func drill(_ store: BackupStore, _ point: BackupPoint) async throws {
     guard let days = options.backupDrillDays else { return }
     let home = configuration.database.home
-    let last = try await runBlocking { try store.lastGoodDrill(home: home) }
+    let last = try await runBlocking { try store.lastGoodDrill(of: point.history, home: home) }
     if let last, WallClock.unixMilliseconds - last < Int64(days) * 86_400_000 { return }
     let identities = try await canSign() ? runBlocking { try home.secretKeys() } : []
     do {
